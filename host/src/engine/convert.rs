@@ -1,0 +1,282 @@
+//! The component's types and the core's: arguments in one direction, answers in the other. The
+//! mirror image of policy/component's `given` and `answer`; knows no rule.
+
+use fusewire_core as core;
+
+use super::component::bindings::exports::fusewire::policy::{
+    breaker as b, classifier as c, lifecycle as l, planner as p,
+};
+use super::component::bindings::fusewire::policy::keyvalue as k;
+
+/// An enum whose members have the same names on both sides.
+macro_rules! same_names {
+    ($function:ident, $from:path => $to:path, $($member:ident)*) => {
+        fn $function(from: $from) -> $to {
+            use $from as From;
+            use $to as To;
+            match from { $(From::$member => To::$member,)* }
+        }
+    };
+}
+
+/// The same, in both directions.
+macro_rules! both_ways {
+    ($given:ident, $answer:ident, $core:path, $contract:path, $($member:ident)*) => {
+        same_names!($given, $core => $contract, $($member)*);
+        same_names!($answer, $contract => $core, $($member)*);
+    };
+}
+
+same_names!(failure, core::TransportFailure => c::TransportFailure,
+    DnsNotFound DnsTemporary ConnectRefused ConnectTimeout NetworkUnreachable TlsHandshake
+    TlsCertificate Reset ResetMidBody StaleConnection RefusedStream Goaway ReadTimeout TotalTimeout
+    IncompleteBody ContentDecoding Protocol TooManyRedirects InvalidRequest CallerDeadline
+    DeadlineBeforeSend LocalResources Cancelled Shutdown Other);
+same_names!(media, core::Media => c::Media, Any Json Xml Image VectorTile);
+same_names!(phase, b::Phase => core::Phase, Closed Open HalfOpen);
+same_names!(refusal_reason, b::RefusalReason => core::RefusalReason,
+    Open ProbeInFlight Ramp Hold Override Store InvalidTarget);
+same_names!(probe_outcome, b::ProbeOutcome => core::ProbeOutcome, Passed Failed Neutral Expired);
+same_names!(ignored_reason, b::IgnoredReason => core::IgnoredReason,
+    Stale LeaseLost Late Unshared InvalidPermit);
+both_ways!(outcome, outcome_answer, core::Outcome, c::Outcome,
+    Success NoResult CallerError Throttled QuotaOrAuth Transient ProviderDown Cancelled);
+both_ways!(effect, effect_answer, core::Effect, c::Effect, Success SlowSuccess Failure Neutral);
+both_ways!(blame, blame_answer, core::Blame, c::Blame, Nobody Caller Provider Account Operation);
+both_ways!(mode, mode_answer, core::OverrideMode, b::OverrideMode, Open Closed Off Observe);
+
+// Arguments.
+
+pub(super) fn target(from: &core::Target) -> c::Target {
+    let core::Target { provider, account, operation } = from.clone();
+    c::Target { provider, account, operation }
+}
+
+fn fields(from: &[core::Field]) -> Vec<c::Field> {
+    from.iter().map(|f| c::Field { name: f.name.clone(), value: f.value.clone() }).collect()
+}
+
+fn response(from: &core::Response) -> c::Response {
+    c::Response {
+        status: from.status,
+        headers: fields(&from.headers),
+        trailers: fields(&from.trailers),
+        body: from.body.clone(),
+    }
+}
+
+pub(super) fn observation(from: &core::Observation) -> c::Observation {
+    c::Observation {
+        response: from.response.as_ref().map(response),
+        failure: from.failure.map(failure),
+        cause: from.cause.clone(),
+        latency_ms: from.latency_ms,
+        now_ms: from.now_ms,
+        idempotent: from.idempotent,
+        delivered_partial: from.delivered_partial,
+        expect: media(from.expect),
+        minimum_budget_ms: from.minimum_budget_ms,
+    }
+}
+
+pub(super) fn judged(from: &core::Verdict) -> c::Verdict {
+    c::Verdict {
+        outcome: outcome(from.outcome),
+        effect: effect(from.effect),
+        blame: blame(from.blame),
+        retry_same: from.retry_same,
+        next_provider: from.next_provider,
+        min_delay_ms: from.min_delay_ms,
+        retry_after_ms: from.retry_after_ms,
+        slow: from.slow,
+        rule: from.rule.clone(),
+        reason: from.reason.clone(),
+    }
+}
+
+pub(super) fn context(from: &core::Context) -> b::Context {
+    b::Context {
+        now_ms: from.now_ms,
+        entropy: from.entropy,
+        instance: from.instance.clone(),
+        call_limit_ms: from.call_limit_ms,
+        fingerprint: from.fingerprint,
+    }
+}
+
+pub(super) fn permit(from: &core::Permit) -> b::Permit {
+    b::Permit { target: target(&from.target), probe: from.probe, token: from.token.clone() }
+}
+
+pub(super) fn ending(from: &core::Ending) -> b::Ending {
+    match from {
+        core::Ending::Judged(verdict) => b::Ending::Judged(judged(verdict)),
+        core::Ending::Dropped => b::Ending::Dropped,
+    }
+}
+
+pub(super) fn order(from: &core::OverrideOrder) -> b::OverrideOrder {
+    b::OverrideOrder {
+        mode: mode(from.mode),
+        who: from.who.clone(),
+        why: from.why.clone(),
+        until_ms: from.until_ms,
+    }
+}
+
+pub(super) fn progress(from: &core::Progress) -> p::Progress {
+    p::Progress {
+        target: target(&from.target),
+        attempts: from.attempts,
+        attempts_in_all: from.attempts_in_all,
+        providers_left: from.providers_left,
+        probe: from.probe,
+        deadline_ms: from.deadline_ms,
+    }
+}
+
+pub(super) fn tally(from: core::Tally) -> k::Tally {
+    let lane = |lane: core::Lane| k::Lane { name: lane.name, amount: lane.amount };
+    k::Tally { epoch: from.epoch, lanes: from.lanes.into_iter().map(lane).collect() }
+}
+
+// Answers.
+
+pub(super) fn window(from: k::Window) -> core::Window {
+    let lane = |lane: k::Lane| core::Lane { name: lane.name, amount: lane.amount };
+    core::Window {
+        key: from.key,
+        epoch: from.epoch,
+        bucket: from.bucket,
+        add: from.add.into_iter().map(lane).collect(),
+        since: from.since,
+        ttl_ms: from.ttl_ms,
+    }
+}
+
+pub(super) fn description(from: l::Description) -> core::Description {
+    core::Description { name: from.name, version: from.version, record_schema: from.record_schema }
+}
+
+pub(super) fn problem(from: l::Problem) -> core::Problem {
+    core::Problem { path: from.path, wrong: from.wrong, right: from.right }
+}
+
+pub(super) fn verdict(from: c::Verdict) -> core::Verdict {
+    core::Verdict {
+        outcome: outcome_answer(from.outcome),
+        effect: effect_answer(from.effect),
+        blame: blame_answer(from.blame),
+        retry_same: from.retry_same,
+        next_provider: from.next_provider,
+        min_delay_ms: from.min_delay_ms,
+        retry_after_ms: from.retry_after_ms,
+        slow: from.slow,
+        rule: from.rule,
+        reason: from.reason,
+    }
+}
+
+pub(super) fn suspended(from: b::Suspended) -> core::Suspended {
+    core::Suspended { answered: from.answered }
+}
+
+fn target_answer(from: c::Target) -> core::Target {
+    core::Target { provider: from.provider, account: from.account, operation: from.operation }
+}
+
+fn decision(from: b::Decision) -> core::Decision {
+    match from {
+        b::Decision::Allowed(permit) => core::Decision::Allowed(core::Permit {
+            target: target_answer(permit.target),
+            probe: permit.probe,
+            token: permit.token,
+        }),
+        b::Decision::Refused(refusal) => core::Decision::Refused(core::Refusal {
+            domain: refusal.domain,
+            reason: refusal_reason(refusal.reason),
+            retry_after_ms: refusal.retry_after_ms,
+            detail: refusal.detail,
+        }),
+    }
+}
+
+pub(super) fn admission(from: b::Admission) -> core::Admission {
+    core::Admission {
+        decision: decision(from.decision),
+        holds_until_ms: from.holds_until_ms,
+        events: events(from.events),
+    }
+}
+
+fn event_kind(from: b::EventKind) -> core::EventKind {
+    match from {
+        b::EventKind::Transition(t) => core::EventKind::Transition(core::Transition {
+            before: phase(t.before),
+            after: phase(t.after),
+            rule: t.rule,
+            until_ms: t.until_ms,
+            openings: t.openings,
+        }),
+        b::EventKind::Probe(outcome) => core::EventKind::Probe(probe_outcome(outcome)),
+        b::EventKind::Ignored(reason) => core::EventKind::Ignored(ignored_reason(reason)),
+        b::EventKind::Ordered(mode) => core::EventKind::Ordered(mode.map(mode_answer)),
+        b::EventKind::Store(why) => core::EventKind::Store(why),
+    }
+}
+
+pub(super) fn events(from: Vec<b::Event>) -> Vec<core::Event> {
+    from.into_iter()
+        .map(|event| core::Event {
+            domain: event.domain,
+            at_ms: event.at_ms,
+            kind: event_kind(event.kind),
+            detail: event.detail,
+        })
+        .collect()
+}
+
+pub(super) fn state(from: b::DomainState) -> core::DomainState {
+    core::DomainState {
+        domain: from.domain,
+        phase: phase(from.phase),
+        epoch: from.epoch,
+        until_ms: from.until_ms,
+        openings: from.openings,
+        probes_passed: from.probes_passed,
+        lease: from.lease.map(|lease| core::Lease {
+            token: lease.token,
+            owner: lease.owner,
+            expires_ms: lease.expires_ms,
+        }),
+        order: from.order.map(|order| core::OverrideOrder {
+            mode: mode_answer(order.mode),
+            who: order.who,
+            why: order.why,
+            until_ms: order.until_ms,
+        }),
+        successes: from.successes,
+        failures: from.failures,
+        slow: from.slow,
+        retries: from.retries,
+        stored: from.stored,
+    }
+}
+
+pub(super) fn override_error(from: b::OverrideError) -> core::OverrideError {
+    match from {
+        b::OverrideError::Suspended(s) => core::OverrideError::Suspended(suspended(s)),
+        b::OverrideError::Store(why) => core::OverrideError::Store(why),
+        b::OverrideError::Invalid(why) => core::OverrideError::Invalid(why),
+        b::OverrideError::Contended => core::OverrideError::Contended,
+    }
+}
+
+pub(super) fn step(from: p::Step) -> core::Step {
+    match from {
+        p::Step::Done => core::Step::Done,
+        p::Step::Retry(delay_ms) => core::Step::Retry(delay_ms),
+        p::Step::NextProvider => core::Step::NextProvider,
+        p::Step::GiveUp(why) => core::Step::GiveUp(why),
+    }
+}

@@ -1,0 +1,113 @@
+//! Running a policy.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`component`] | a policy as a WebAssembly component, in wasmtime |
+//! | [`native`] | the core compiled into the host: for comparison, in tests and benchmarks |
+//! | [`tape`] | the store as one call sees it: answers so far, and the one that is awaited |
+//! | [`replay`] | calls a policy again until its store has answered everything |
+//! | `convert` | the component's types and the core's |
+//!
+//! An engine runs one call at a time on the calling thread and never waits. A call is plain data,
+//! so it can be made again with the same arguments: that is how a synchronous policy runs on an
+//! asynchronous store (`wit/package.wit`, "Suspension").
+
+pub mod component;
+mod convert;
+pub mod native;
+pub mod replay;
+pub mod tape;
+
+use fusewire_core::{
+    Admission, Context, Description, DomainState, Ending, Event, Observation, OverrideError,
+    OverrideOrder, Permit, Problem, Progress, Step, Suspended, Target, Verdict,
+};
+
+pub use self::component::{BUILT_IN, ComponentEngine, Limits};
+pub use self::native::NativeEngine;
+pub use self::replay::ask;
+pub use self::tape::Tape;
+
+/// One call of an export that may touch the store, with all its arguments.
+#[derive(Debug, Clone)]
+pub enum Call {
+    /// `breaker.admit`
+    Admit(Target, Context),
+    /// `breaker.settle`
+    Settle(Permit, Ending, Context),
+    /// `breaker.inspect`
+    Inspect(Target, Context),
+    /// `breaker.set-override`
+    Order(String, Option<OverrideOrder>, Context),
+    /// `planner.next`
+    Next(Progress, Verdict, Context),
+}
+
+/// What such a call answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Of [`Call::Admit`].
+    Admission(Admission),
+    /// Of [`Call::Settle`].
+    Settled(Vec<Event>),
+    /// Of [`Call::Inspect`].
+    States(Vec<DomainState>),
+    /// Of [`Call::Order`]. Never [`OverrideError::Suspended`]: that is a suspension.
+    Ordered(Result<Vec<Event>, OverrideError>),
+    /// Of [`Call::Next`].
+    Step(Step),
+}
+
+/// What a policy did wrong. The instance is gone, and the call is let through.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It trapped: the trap's name and where.
+    #[error("the policy trapped: {0}")]
+    Trap(String),
+    /// It ran longer than a call may.
+    #[error("the policy ran for longer than {0} ms")]
+    Deadline(u64),
+    /// It broke the contract, as the text says.
+    #[error("the policy broke its contract: {0}")]
+    Contract(String),
+}
+
+/// Why a policy cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The bytes are no component that this host can run.
+    #[error("cannot load the policy: {0}")]
+    Component(String),
+    /// It wants more than the contract gives.
+    #[error("the policy imports `{0}`, and may import nothing but `fusewire:policy/keyvalue`")]
+    Import(String),
+    /// It did not survive its first call.
+    #[error("the policy failed while it was set up: {0}")]
+    Setup(#[from] Fault),
+    /// It does not accept its configuration.
+    #[error("the policy does not accept its configuration:\n{}", lines(.0))]
+    Configuration(Vec<Problem>),
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(|p| format!("  {p}")).collect::<Vec<_>>().join("\n")
+}
+
+/// A policy with its configuration, ready to be asked. Cheap to share behind an `Arc`.
+pub trait Engine: Send + Sync + 'static {
+    /// Who the policy is.
+    fn describe(&self) -> &Description;
+
+    /// Judges one attempt.
+    ///
+    /// # Errors
+    /// The policy failed; see [`Fault`].
+    fn classify(&self, target: &Target, observation: &Observation) -> Result<Verdict, Fault>;
+
+    /// Makes one call against a tape. The inner error is a suspension: the tape then holds the
+    /// operation that is awaited.
+    ///
+    /// # Errors
+    /// The policy failed; see [`Fault`].
+    fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault>;
+}

@@ -1,0 +1,90 @@
+//! Which header fields pass through a gateway.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+/// What a gateway's own fields begin with. They never pass through, in either direction, so that
+/// a caller can believe them.
+pub const OWN: &str = "fusewire-";
+
+/// Fields that are about one connection (RFC 9110, section 7.6.1, and what RFC 2616 named).
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The fields that are for the other end: without those about the connection, those that
+/// `Connection` names, and a gateway's own.
+#[must_use]
+pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let named: Vec<String> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let passes = |name: &HeaderName| {
+        !HOP_BY_HOP.contains(&name.as_str())
+            && !name.as_str().starts_with(OWN)
+            && !named.iter().any(|n| n == name.as_str())
+    };
+    headers
+        .iter()
+        .filter(|(name, _)| passes(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The fields of a caller's request that go on to a provider. `Host`, the length and the
+/// expectation are about this side of the gateway and are made anew.
+#[must_use]
+pub fn to_provider(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = end_to_end(headers);
+    for name in [header::HOST, header::CONTENT_LENGTH, header::EXPECT] {
+        headers.remove(name);
+    }
+    // RFC 9110, section 7.6.3: what forwards says so, which also shows a loop.
+    headers.append(
+        header::VIA,
+        HeaderValue::from_static("1.1 fusewire"),
+    );
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_about_the_connection_or_made_by_a_gateway_does_not_pass() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Mine"),
+            ("connection", "x-other"),
+            ("x-mine", "1"),
+            ("x-other", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("upgrade", "h2c"),
+            ("transfer-encoding", "chunked"),
+            ("fusewire-provider", "forged"),
+            ("host", "here"),
+            ("content-length", "3"),
+            ("accept", "a"),
+            ("accept", "b"),
+        ] {
+            headers.append(name, value.parse().unwrap());
+        }
+        let sent = to_provider(&headers);
+        let names: Vec<&str> = sent.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["accept", "accept", "via"]);
+        assert!(end_to_end(&headers).contains_key("content-length"));
+    }
+}

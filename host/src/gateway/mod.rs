@@ -1,0 +1,43 @@
+//! `fusewire serve`: an HTTP gateway that guards providers for workers of any language.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`config`] | the configuration file, and everything that can be wrong with it |
+//! | [`server`] | a gateway from its start to its stop |
+//! | [`upstream`] | asking a provider over HTTP; usable by itself |
+//! | [`routes`] | which route a request takes |
+//! | [`template`] | which URL a request becomes |
+//! | [`headers`] | which header fields pass through |
+//! | `call` | one request: the chain, the attempts, the answer |
+//! | `relay` | a long answer, passed on while it comes, judged by its end |
+//! | `reply` | what the gateway says, in header fields and problem details |
+//!
+//! # What callers see
+//!
+//! A provider's answer is passed on with its status, its fields and its body, and with
+//!
+//! - `fusewire-provider`: who gave it,
+//! - `fusewire-attempts`: how many attempts were made in all,
+//! - `fusewire-skipped`: who was passed over and why, such as
+//!   `photon;reason=breaker-open;retry-after=30, other;reason=provider-error` (a list as in RFC
+//!   9651), where anybody was.
+//!
+//! Where no provider is left the answer is 503 with `Retry-After` and problem details (RFC 9457)
+//! whose `providers` has each one's reason. Whatever the gateway answers by itself has no
+//! `fusewire-provider`, so that it is never taken for a provider's word.
+//!
+//! `/metrics` and `/healthz` are the gateway's own. With `admin` configured the metrics are at
+//! that address alone, and `/healthz` at both.
+
+mod call;
+pub mod config;
+pub mod headers;
+mod relay;
+mod reply;
+pub mod routes;
+pub mod server;
+pub mod template;
+pub mod upstream;
+
+pub use self::config::Config;
+pub use self::server::{Builder, Gateway, StartError, serve};

@@ -1,0 +1,385 @@
+//! A gateway from its start to its stop.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use fusewire_core::Target;
+use http::{HeaderName, HeaderValue, header};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::call::{self, Provider, Route};
+use super::config::{Config, PolicyConfig, ProviderConfig, Secret, StoreConfig};
+use super::upstream::Upstream;
+use crate::engine::{ComponentEngine, Engine, Limits, LoadError};
+use crate::guard::{Guard, Observer};
+use crate::logging::{self, TransitionLog};
+use crate::metrics::{CONTENT_TYPE, Metrics};
+use crate::store::{MemoryStore, RedisStore, Store, WatchedStore};
+
+/// How long what was given up at the end of the grace may take to say so.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Why a gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The policy cannot be loaded.
+    #[error(transparent)]
+    Policy(#[from] LoadError),
+    /// A setting cannot be used on this machine, as the text says.
+    #[error("{setting}: {why}")]
+    Setting {
+        /// The setting, as in the configuration.
+        setting: String,
+        /// Why.
+        why: String,
+    },
+}
+
+fn unusable(setting: impl Into<String>) -> impl FnOnce(String) -> StartError {
+    |why| StartError::Setting {
+        setting: setting.into(),
+        why,
+    }
+}
+
+/// Runs a gateway until `shutdown` is done, and then stops it as [`Gateway::stop`] does.
+///
+/// # Errors
+/// It cannot start.
+pub async fn serve(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), StartError> {
+    let gateway = Gateway::builder(config).start().await?;
+    shutdown.await;
+    gateway.stop().await;
+    Ok(())
+}
+
+/// A gateway that is listening. Dropping it stops it as well, without waiting for anything.
+pub struct Gateway {
+    address: SocketAddr,
+    admin: Option<SocketAddr>,
+    shared: Arc<Shared>,
+    grace: Duration,
+    phase: watch::Sender<Phase>,
+    servers: JoinSet<io::Result<()>>,
+}
+
+/// What the handlers share.
+pub(super) struct Shared {
+    pub(super) guard: Guard,
+    pub(super) routes: Vec<Route>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) request_limit: usize,
+    targets: Vec<Target>,
+    phase: watch::Receiver<Phase>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Running,
+    /// Nothing new is taken; what is in flight may go on.
+    Stopping,
+    /// What is still in flight is given up.
+    OutOfGrace,
+}
+
+impl Shared {
+    /// Waits until requests in flight are to be given up. Cancel-safe.
+    pub(super) async fn out_of_grace(&self) {
+        reached(self.phase.clone(), Phase::OutOfGrace).await;
+    }
+}
+
+async fn reached(mut phase: watch::Receiver<Phase>, at_least: Phase) {
+    // An error says that the gateway was dropped.
+    let _ = phase.wait_for(|phase| *phase >= at_least).await;
+}
+
+/// What a gateway is made of, where it is not what the configuration says.
+pub struct Builder {
+    config: Config,
+    engine: Option<Arc<dyn Engine>>,
+    store: Option<Arc<dyn Store>>,
+    observers: Vec<Arc<dyn Observer>>,
+}
+
+impl Builder {
+    /// Uses this policy.
+    #[must_use]
+    pub fn engine(mut self, engine: Arc<dyn Engine>) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Uses this store.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Adds someone who is told what happens, besides the metrics and the log.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Starts to listen. Once this is done, a request that comes in is answered.
+    ///
+    /// # Errors
+    /// An address is taken, the policy cannot be loaded, or a setting cannot be used here.
+    pub async fn start(self) -> Result<Gateway, StartError> {
+        let config = self.config;
+        let (listener, address) = bind(config.listen).await?;
+        let admin = match config.admin {
+            Some(admin) => Some(bind(admin).await?),
+            None => None,
+        };
+        let engine = match self.engine {
+            Some(engine) => engine,
+            None => engine(&config.policy)?,
+        };
+        let (store, watched) = match self.store {
+            Some(store) => (store, None),
+            None => store(&config.store)?,
+        };
+        let targets: Vec<Target> = config.providers.iter().map(|p| p.target.clone()).collect();
+        let metrics = Arc::new(Metrics::new(&targets, Arc::clone(&store), watched));
+
+        let mut guard = Guard::builder(engine, store)
+            .prefix(&config.policy.prefix)
+            .patience(config.store.timeout)
+            .observer(Arc::clone(&metrics) as Arc<dyn Observer>)
+            .observer(Arc::new(TransitionLog));
+        if let Some(instance) = &config.instance {
+            guard = guard.instance(instance.as_str());
+        }
+        let guard = self
+            .observers
+            .into_iter()
+            .fold(guard, |guard, observer| guard.observer(observer))
+            .build();
+
+        let (sender, phase) = watch::channel(Phase::Running);
+        let shared = Arc::new(Shared {
+            guard,
+            routes: routes(&config)?,
+            metrics,
+            request_limit: config.request_limit,
+            targets,
+            phase,
+        });
+        let mut servers = JoinSet::new();
+        run(&mut servers, listener, callers(&shared, admin.is_none()), &shared);
+        let admin = admin.map(|(listener, address)| {
+            run(&mut servers, listener, operators(&shared), &shared);
+            address
+        });
+        Ok(Gateway {
+            address,
+            admin,
+            shared,
+            grace: config.grace,
+            phase: sender,
+            servers,
+        })
+    }
+}
+
+impl Gateway {
+    /// Begins a gateway.
+    #[must_use]
+    pub fn builder(config: Config) -> Builder {
+        Builder {
+            config,
+            engine: None,
+            store: None,
+            observers: Vec::new(),
+        }
+    }
+
+    /// Where callers come in. With port 0 configured, the port that was free.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where operators come in, if that is elsewhere.
+    #[must_use]
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// What guards its calls.
+    #[must_use]
+    pub fn guard(&self) -> &Guard {
+        &self.shared.guard
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
+    }
+
+    /// Stops in good order: takes nothing new, lets what is in flight end within the grace, gives
+    /// up the rest (which reports it as dropped), and waits until the policy knows of everything.
+    pub async fn stop(mut self) {
+        self.phase.send_replace(Phase::Stopping);
+        let mut ended = async || while self.servers.join_next().await.is_some() {};
+        if tokio::time::timeout(self.grace, ended()).await.is_err() {
+            tracing::warn!("requests in flight are given up: the grace is over");
+            self.phase.send_replace(Phase::OutOfGrace);
+            let _ = tokio::time::timeout(LAST_WORDS, ended()).await;
+        }
+        self.shared.guard.settled().await;
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let bound = async {
+        let listener = TcpListener::bind(address).await?;
+        let bound = listener.local_addr()?;
+        Ok((listener, bound))
+    };
+    bound
+        .await
+        .map_err(|error| StartError::Listen { address, error })
+}
+
+fn run(
+    servers: &mut JoinSet<io::Result<()>>,
+    listener: TcpListener,
+    router: Router,
+    shared: &Shared,
+) {
+    let stopping = reached(shared.phase.clone(), Phase::Stopping);
+    let server = axum::serve(listener, router).with_graceful_shutdown(stopping);
+    servers.spawn(server.into_future());
+}
+
+fn callers(shared: &Arc<Shared>, with_metrics: bool) -> Router {
+    let mut router = Router::new().route("/healthz", get(health));
+    if with_metrics {
+        router = router.route("/metrics", get(metrics));
+    }
+    router
+        .fallback(call::handle)
+        .with_state(Arc::clone(shared))
+}
+
+fn operators(shared: &Arc<Shared>) -> Router {
+    Router::new()
+        .route("/healthz", get(health))
+        .route("/metrics", get(metrics))
+        .with_state(Arc::clone(shared))
+}
+
+/// A gateway without its store still does its work, so it is healthy, and says so.
+async fn health(State(shared): State<Arc<Shared>>) -> ([(HeaderName, &'static str); 1], String) {
+    let guard = &shared.guard;
+    let policy = guard.engine().describe();
+    let state = json!({
+        "status": "ok",
+        "store": guard.store().mode().name(),
+        "instance": guard.instance(),
+        "policy": format!("{} {}", policy.name, policy.version),
+    });
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        state.to_string(),
+    )
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>) -> ([(HeaderName, &'static str); 1], String) {
+    let metrics = &shared.metrics;
+    metrics.look(&shared.guard, &shared.targets).await;
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text())
+}
+
+fn engine(policy: &PolicyConfig) -> Result<Arc<dyn Engine>, LoadError> {
+    Ok(Arc::new(match &policy.component {
+        Some(file) => ComponentEngine::from_file(file, &policy.json, Limits::default())?,
+        None => ComponentEngine::built_in(&policy.json)?,
+    }))
+}
+
+/// The store, and again as what watches it where it is not in this process.
+type Stores = (Arc<dyn Store>, Option<Arc<WatchedStore>>);
+
+fn store(config: &StoreConfig) -> Result<Stores, StartError> {
+    let Some(url) = &config.url else {
+        return Ok((Arc::new(MemoryStore::new()), None));
+    };
+    let url = url.reveal().map_err(unusable("store.url"))?;
+    let redis = RedisStore::open(&url).map_err(|error| unusable("store.url")(error.to_string()))?;
+    let watched = WatchedStore::observed(Arc::new(redis), config.timeout, logging::mode_changed);
+    let watched = Arc::new(watched);
+    Ok((Arc::clone(&watched) as Arc<dyn Store>, Some(watched)))
+}
+
+fn routes(config: &Config) -> Result<Vec<Route>, StartError> {
+    let providers: Vec<Arc<Provider>> = config
+        .providers
+        .iter()
+        .map(|config| provider(config).map(Arc::new))
+        .collect::<Result<_, _>>()?;
+    let route = |route: &super::config::RouteConfig| Route {
+        path: route.path.clone(),
+        chain: route
+            .chain
+            .iter()
+            .filter_map(|at| providers.get(*at).cloned())
+            .collect(),
+        methods: route.methods.clone(),
+        deadline: route.deadline,
+    };
+    Ok(config.routes.iter().map(route).collect())
+}
+
+fn provider(config: &ProviderConfig) -> Result<Provider, StartError> {
+    let name = &config.target.provider;
+    let field = |(field, secret): &(HeaderName, Secret)| {
+        let setting = format!("providers.{name}.headers.{field}");
+        let value = secret.reveal().and_then(|value| {
+            HeaderValue::from_str(&value).map_err(|_| "no field may have this value".to_owned())
+        });
+        let mut value = value.map_err(unusable(setting))?;
+        value.set_sensitive(true);
+        Ok((field.clone(), value))
+    };
+    let upstream = Upstream::new(
+        config.url.is_tls(),
+        config.limits,
+        config.redirects,
+        config.buffer,
+    );
+    Ok(Provider {
+        target: config.target.clone(),
+        url: config.url.clone(),
+        headers: config
+            .headers
+            .iter()
+            .map(field)
+            .collect::<Result<_, StartError>>()?,
+        upstream: upstream
+            .map_err(|failure| unusable(format!("providers.{name}"))(failure.cause))?,
+    })
+}

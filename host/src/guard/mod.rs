@@ -1,0 +1,354 @@
+//! One call through the policy: admit, attempt, classify, settle, next step.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`admitted`] | the permit as a guard object: dropping it reports a drop |
+//! | [`chain`] | a whole logical call over a chain of providers |
+//! | [`observer`] | what others may listen to: events, refusals, faults |
+//!
+//! A [`Guard`] is cheap to clone, and is all that a service needs:
+//!
+//! ```
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! use std::sync::Arc;
+//! use fusewire::core::{Observation, Response, Target};
+//! use fusewire::engine::ComponentEngine;
+//! use fusewire::guard::{CallFacts, Guard};
+//! use fusewire::store::MemoryStore;
+//!
+//! let engine = ComponentEngine::built_in(r#"{"breaker": {"failures": {"count": 3}}}"#)?;
+//! let guard = Guard::builder(Arc::new(engine), Arc::new(MemoryStore::new())).build();
+//!
+//! let target = Target::provider("geocoder");
+//! match guard.admit(&target, &CallFacts::default()).await {
+//!     Ok(admitted) => {
+//!         // ... make the call ...
+//!         let seen = Observation::response(Response::status(200), guard.now_ms());
+//!         let verdict = guard.classify(&target, &seen);
+//!         admitted.settle(verdict);
+//!     }
+//!     Err(refusal) => println!("not now: {}", refusal.detail),
+//! }
+//! # Ok::<(), fusewire::engine::LoadError>(()) }).unwrap();
+//! ```
+
+pub mod admitted;
+pub mod chain;
+pub mod observer;
+mod settling;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fusewire_core::{
+    Context, Decision, DomainState, Effect, Event, Observation, Outcome, OverrideError,
+    OverrideOrder, Progress, Refusal, Step, Target, Verdict,
+};
+
+use crate::engine::{Answer, Call, Engine, Fault, ask};
+use crate::store::Store;
+
+pub use self::admitted::Admitted;
+pub use self::chain::{Attempt, Called, Candidate, Given, Skip, SkipReason, Try};
+pub use self::observer::{Notice, Observer};
+use self::settling::Settling;
+
+/// How long one question to the policy may wait for the store in all. Far below any provider's
+/// time limit, far above a store's usual answer.
+pub const STORE_PATIENCE: Duration = Duration::from_millis(50);
+
+/// The default prefix of every key.
+pub const DEFAULT_PREFIX: &str = "fusewire";
+
+/// What is known of a call before it is made.
+#[derive(Debug, Clone, Default)]
+pub struct CallFacts {
+    /// The longest that one attempt may last; a probe's lease lasts at least as long.
+    pub limit: Option<Duration>,
+    /// A digest of the request, the same for equal requests.
+    pub fingerprint: Option<u64>,
+    /// Whether the request may be sent twice without harm.
+    pub idempotent: bool,
+    /// The caller's own deadline, in ms on the fleet's clock.
+    pub deadline_ms: Option<u64>,
+}
+
+/// Guards calls with one policy on one store.
+#[derive(Clone)]
+pub struct Guard(Arc<Inner>);
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    store: Arc<dyn Store>,
+    prefix: Arc<str>,
+    instance: String,
+    patience: Duration,
+    observers: Vec<Arc<dyn Observer>>,
+    entropy: Entropy,
+    settling: Arc<Settling>,
+}
+
+/// What a [`Guard`] is made with.
+pub struct Builder {
+    engine: Arc<dyn Engine>,
+    store: Arc<dyn Store>,
+    prefix: Arc<str>,
+    instance: String,
+    patience: Duration,
+    observers: Vec<Arc<dyn Observer>>,
+}
+
+impl Builder {
+    /// What every key of the policy begins with; the same as in the policy's configuration.
+    #[must_use]
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// This host's id, distinct in the fleet. By default random.
+    #[must_use]
+    pub fn instance(mut self, instance: impl Into<String>) -> Self {
+        self.instance = instance.into();
+        self
+    }
+
+    /// How long one question may wait for the store in all. By default [`STORE_PATIENCE`].
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Adds someone who is told what happens.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// The guard.
+    #[must_use]
+    pub fn build(self) -> Guard {
+        Guard(Arc::new(Inner {
+            engine: self.engine,
+            store: self.store,
+            prefix: self.prefix,
+            instance: self.instance,
+            patience: self.patience,
+            observers: self.observers,
+            entropy: Entropy::default(),
+            settling: Arc::default(),
+        }))
+    }
+}
+
+impl Guard {
+    /// Begins a guard with a policy and a store. A store that is not in this process belongs in a
+    /// [`crate::store::WatchedStore`], so that it cannot slow calls down.
+    #[must_use]
+    pub fn builder(engine: Arc<dyn Engine>, store: Arc<dyn Store>) -> Builder {
+        Builder {
+            engine,
+            store,
+            prefix: DEFAULT_PREFIX.into(),
+            instance: format!("host-{:08x}", Entropy::default().next() >> 32),
+            patience: STORE_PATIENCE,
+            observers: Vec::new(),
+        }
+    }
+
+    /// The present time on the fleet's clock, in ms since the Unix epoch.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.0.store.now_ms()
+    }
+
+    /// This host's id.
+    #[must_use]
+    pub fn instance(&self) -> &str {
+        &self.0.instance
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.0.engine
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    fn context(&self, facts: &CallFacts) -> Context {
+        Context {
+            now_ms: self.now_ms(),
+            entropy: self.0.entropy.next(),
+            instance: self.0.instance.clone(),
+            call_limit_ms: facts.limit.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            fingerprint: facts.fingerprint,
+        }
+    }
+
+    async fn ask(&self, call: &Call) -> Result<Answer, Fault> {
+        let inner = &self.0;
+        ask(&*inner.engine, &inner.store, &inner.prefix, inner.patience, call).await
+    }
+
+    /// Tells the observers.
+    pub(crate) fn notice(&self, notice: &Notice<'_>) {
+        for observer in &self.0.observers {
+            observer.notice(notice);
+        }
+    }
+
+    fn events(&self, events: &[Event]) {
+        for event in events {
+            self.notice(&Notice::Event(event));
+        }
+    }
+
+    fn fault(&self, during: &'static str, fault: &Fault) {
+        self.notice(&Notice::Fault { during, fault });
+    }
+
+    /// Asks whether a call to this target may be made now. The answer is to be settled, or
+    /// dropped, which is reported as a drop. Where the policy or the store fails, the call is let
+    /// through. Cancel-safe; a probe lease that was just taken is then freed by its expiry.
+    ///
+    /// # Errors
+    /// The refusal, with its reason and when to ask again.
+    pub async fn admit(&self, target: &Target, facts: &CallFacts) -> Result<Admitted, Refusal> {
+        let call = Call::Admit(target.clone(), self.context(facts));
+        let admission = match self.ask(&call).await {
+            Ok(Answer::Admission(admission)) => admission,
+            Ok(_) => return Ok(self.unguarded("admit", &Fault::Contract("it answered another call".into()))),
+            Err(fault) => return Ok(self.unguarded("admit", &fault)),
+        };
+        self.events(&admission.events);
+        match admission.decision {
+            Decision::Allowed(permit) => Ok(Admitted::new(self.clone(), Some(permit))),
+            Decision::Refused(refusal) => {
+                self.notice(&Notice::Refused { target, refusal: &refusal });
+                Err(refusal)
+            }
+        }
+    }
+
+    fn unguarded(&self, during: &'static str, fault: &Fault) -> Admitted {
+        self.fault(during, fault);
+        Admitted::new(self.clone(), None)
+    }
+
+    /// Judges one attempt. Where the policy fails, an answer is taken as it is and a failure goes
+    /// to the next provider, and neither is counted.
+    #[must_use]
+    pub fn classify(&self, target: &Target, observation: &Observation) -> Verdict {
+        let verdict = self.0.engine.classify(target, observation).unwrap_or_else(|fault| {
+            self.fault("classify", &fault);
+            without_policy(observation)
+        });
+        self.notice(&Notice::Judged { target, verdict: &verdict });
+        verdict
+    }
+
+    /// Decides the next step of a logical call. Cancel-safe.
+    pub async fn next(&self, progress: Progress, verdict: Verdict, facts: &CallFacts) -> Step {
+        let fallback = match &verdict {
+            v if matches!(v.effect, Effect::Success | Effect::SlowSuccess) || v.outcome == Outcome::Success => Step::Done,
+            _ if progress.providers_left > 0 => Step::NextProvider,
+            v => Step::GiveUp(v.reason.clone()),
+        };
+        match self.ask(&Call::Next(progress, verdict, self.context(facts))).await {
+            Ok(Answer::Step(step)) => step,
+            Ok(_) => fallback,
+            Err(fault) => {
+                self.fault("next", &fault);
+                fallback
+            }
+        }
+    }
+
+    /// Reads the state of a target's domains; those that the store does not answer for are left
+    /// out. Cancel-safe.
+    pub async fn inspect(&self, target: &Target) -> Vec<DomainState> {
+        match self.ask(&Call::Inspect(target.clone(), self.context(&CallFacts::default()))).await {
+            Ok(Answer::States(states)) => states,
+            Ok(_) => Vec::new(),
+            Err(fault) => {
+                self.fault("inspect", &fault);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Gives an operator's order for one domain; `None` clears it. Dropping it may or may not
+    /// leave the order given.
+    ///
+    /// # Errors
+    /// A sentence that says why the order was not carried out.
+    pub async fn order(&self, domain: &str, order: Option<OverrideOrder>) -> Result<(), String> {
+        let call = Call::Order(domain.into(), order, self.context(&CallFacts::default()));
+        match self.ask(&call).await {
+            Ok(Answer::Ordered(Ok(events))) => {
+                self.events(&events);
+                Ok(())
+            }
+            Ok(Answer::Ordered(Err(OverrideError::Store(why) | OverrideError::Invalid(why)))) => Err(why),
+            Ok(Answer::Ordered(Err(OverrideError::Contended))) => {
+                Err("the record changed each time it was about to be written; try again".into())
+            }
+            Ok(_) => Err("the policy answered another call".into()),
+            Err(fault) => {
+                self.fault("set-override", &fault);
+                Err(fault.to_string())
+            }
+        }
+    }
+
+    /// Waits until everything that was settled or dropped so far has been told to the policy.
+    /// Cancel-safe.
+    pub async fn settled(&self) {
+        self.0.settling.idle().await;
+    }
+}
+
+/// The verdict where there is no policy to give one: it counts nowhere.
+fn without_policy(observation: &Observation) -> Verdict {
+    let answered = observation.response.is_some() && observation.failure.is_none();
+    Verdict {
+        outcome: if answered { Outcome::Success } else { Outcome::Transient },
+        effect: Effect::Neutral,
+        blame: fusewire_core::Blame::Nobody,
+        retry_same: false,
+        next_provider: !answered,
+        min_delay_ms: 0,
+        retry_after_ms: None,
+        slow: false,
+        rule: "no-policy".into(),
+        reason: "the policy failed, so the attempt was not judged".into(),
+    }
+}
+
+/// Random bits for contexts: a counter, hashed with keys that differ in each process. Not for
+/// secrets.
+struct Entropy {
+    keys: RandomState,
+    used: AtomicU64,
+}
+
+impl Default for Entropy {
+    fn default() -> Self {
+        Self { keys: RandomState::new(), used: AtomicU64::new(0) }
+    }
+}
+
+impl Entropy {
+    fn next(&self) -> u64 {
+        self.keys.hash_one(self.used.fetch_add(1, Ordering::Relaxed))
+    }
+}

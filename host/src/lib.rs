@@ -1,0 +1,28 @@
+//! Fusewire's host: it stands in front of calls to outside services, asks the policy, and does
+//! what the policy says.
+//!
+//! # The rooms
+//!
+//! | module | subject | may use |
+//! |---|---|---|
+//! | [`store`] | the fleet's key-value store: memory, Redis, your own | core |
+//! | [`engine`] | running a policy: the component in wasmtime, or the core compiled in | core, store |
+//! | [`guard`] | one call: admit, attempt, classify, settle, next step | engine, store |
+//! | [`logging`] | the log: one line a transition | guard's events |
+//! | [`metrics`] | what is counted, in the Prometheus format | guard's events |
+//! | [`gateway`] | `fusewire serve`: guards HTTP providers for workers of any language | guard, metrics, logging, toml_places |
+//! | [`toml_places`] | TOML as JSON that remembers where each value was written | |
+//! | [`scenario`] | `fusewire test`: plays a policy's decisions against a script | engine, store, toml_places |
+//! | [`demo`] | `fusewire demo`: an outage from beginning to end | gateway |
+
+pub mod demo;
+pub mod engine;
+pub mod gateway;
+pub mod guard;
+pub mod logging;
+pub mod metrics;
+pub mod scenario;
+pub mod store;
+pub mod toml_places;
+
+pub use fusewire_core as core;

@@ -1,0 +1,154 @@
+//! The command `fusewire`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand};
+use fusewire::gateway::config::{self, CheckError};
+use fusewire::{demo, gateway, logging, scenario};
+
+/// A circuit breaker and failure classifier that a whole fleet shares.
+#[derive(Parser)]
+#[command(version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Guard HTTP providers: an HTTP gateway
+    Serve(ConfigArgs),
+    /// Check a gateway's configuration: every problem, at its place
+    Check(ConfigArgs),
+    /// Watch an outage from beginning to end
+    Demo(DemoArgs),
+    /// Play scenarios against a policy
+    Test(TestArgs),
+}
+
+#[derive(Args)]
+struct ConfigArgs {
+    /// The configuration file
+    #[arg(long, short, value_name = "FILE", default_value = "fusewire.toml")]
+    config: PathBuf,
+}
+
+#[derive(Args)]
+struct DemoArgs {
+    /// Run on, one outage after the other, until interrupted
+    #[arg(long)]
+    forever: bool,
+    /// Share the breaker with other processes, such as redis://127.0.0.1:6379
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+    /// Plain lines instead of the live view
+    #[arg(long)]
+    plain: bool,
+}
+
+#[derive(Args)]
+struct TestArgs {
+    /// Scenario files, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The policy's component; the built-in one where left out
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Play them on this Redis as well, such as redis://127.0.0.1:6379
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+    /// Print each decision
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(args) => serve(args).await,
+        Command::Check(args) => check(&args),
+        Command::Demo(args) => run_demo(args).await,
+        Command::Test(args) => test(args).await,
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            // A line a person can read, and no backtrace.
+            eprintln!("fusewire: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The configuration, where it is good; its problems are printed here.
+fn load(args: &ConfigArgs) -> Option<config::Config> {
+    match config::load(&args.config) {
+        Ok(config) => {
+            for warning in &config.warnings {
+                eprintln!("{}: warning: {warning}", args.config.display());
+            }
+            Some(config)
+        }
+        Err(error @ (CheckError::File { .. } | CheckError::Problems { .. })) => {
+            eprintln!("{error}");
+            None
+        }
+    }
+}
+
+async fn serve(args: ConfigArgs) -> anyhow::Result<ExitCode> {
+    logging::init();
+    let Some(config) = load(&args) else { return Ok(ExitCode::FAILURE) };
+    gateway::serve(config, interrupted()).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for an interrupt or a request to terminate.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+        }
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}
+
+fn check(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
+    let Some(config) = load(args) else { return Ok(ExitCode::FAILURE) };
+    let (providers, routes) = (config.providers.len(), config.routes.len());
+    println!(
+        "{}: good, with {providers} provider{} and {routes} route{}",
+        args.config.display(),
+        if providers == 1 { "" } else { "s" },
+        if routes == 1 { "" } else { "s" },
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    let options = demo::Options { forever: args.forever, redis: args.redis, plain: args.plain };
+    demo::run(options).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn test(args: TestArgs) -> anyhow::Result<ExitCode> {
+    let options = scenario::TestOptions {
+        files: args.files,
+        policy: args.policy,
+        redis: args.redis,
+        verbose: args.verbose,
+    };
+    let mut out = std::io::stdout();
+    let passed = scenario::run(&options, &mut out).await.context("cannot write the report")?;
+    out.flush()?;
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,226 @@
+//! Plays a scenario over an engine and a store, and keeps the complete log of decisions.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `turn` | one repetition of one step: what is noted of it |
+//! | `breaker` | admit, settle, plan: what the callers of the fleet do |
+//! | `operator` | orders, states and records, and what befalls a store |
+
+mod breaker;
+mod operator;
+mod turn;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusewire_core::{Domain, Permit, Target, Verdict};
+
+use self::turn::Turn;
+use super::script::{Action, Scenario, Step};
+use super::stage::Stage;
+use crate::engine::{Answer, Call, Engine, ask};
+use crate::store::{Store, StoreError};
+use crate::toml_places::Place;
+
+/// How long a store may take for one decision: long, since time means nothing in a scenario and
+/// a slow machine must not change one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What came of playing a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Played {
+    /// Every decision with everything in it, one JSON line each; the same bytes wherever the same
+    /// policy is played.
+    pub log: String,
+    /// The same as a story, one line a decision.
+    pub story: Vec<String>,
+    /// The expectations that did not hold, in order.
+    pub failures: Vec<Failure>,
+}
+
+/// An expectation that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Where the expectation was written.
+    pub place: Place,
+    /// When, by the story: "1m30s".
+    pub at: String,
+    /// What was done: "a calls geocoder".
+    pub doing: String,
+    /// What was expected of it.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+    /// How many lines of the story come before it.
+    pub after: usize,
+}
+
+/// Plays a scenario.
+///
+/// The engine must have been given [`Scenario::configuration`] with this prefix, and the store
+/// must have no key that begins with it. Time and random bits come from the scenario: nothing
+/// waits but for the store.
+pub async fn play(
+    scenario: &Scenario,
+    engine: &dyn Engine,
+    store: Arc<dyn Store>,
+    prefix: &str,
+) -> Played {
+    let stage = Arc::new(Stage::new(store));
+    let mut player = Player {
+        scenario,
+        engine,
+        policy_store: Arc::clone(&stage) as Arc<dyn Store>,
+        stage,
+        prefix: prefix.into(),
+        admitted: BTreeMap::new(),
+        played: Played {
+            log: String::new(),
+            story: Vec::new(),
+            failures: Vec::new(),
+        },
+    };
+    'story: for (number, step) in scenario.steps.iter().enumerate() {
+        for turn in 0..step.times {
+            if let Err(Stopped) = player.turn(number, step, turn).await {
+                break 'story;
+            }
+        }
+    }
+    player.played
+}
+
+/// The story cannot go on; a failure says why.
+struct Stopped;
+
+/// A call under way.
+struct Under {
+    /// `None`: it was refused.
+    permit: Option<Permit>,
+    verdict: Option<Verdict>,
+}
+
+struct Player<'a> {
+    scenario: &'a Scenario,
+    engine: &'a dyn Engine,
+    stage: Arc<Stage>,
+    /// The stage, as the policy's store.
+    policy_store: Arc<dyn Store>,
+    prefix: Arc<str>,
+    admitted: BTreeMap<String, Under>,
+    played: Played,
+}
+
+impl Player<'_> {
+    async fn turn(&mut self, number: usize, step: &Step, turn: u64) -> Result<(), Stopped> {
+        let mut now = Turn::begin(self.scenario, number, step, turn);
+        let went = self.act(&mut now).await;
+        let operations = self.stage.take_operations();
+        now.end(self.scenario, operations, &mut self.played);
+        went
+    }
+
+    async fn act(&mut self, now: &mut Turn<'_>) -> Result<(), Stopped> {
+        let step = now.step;
+        match &step.action {
+            Action::Admit(asking) => self.admit(now, asking).await,
+            Action::Settle { name, ended } => self.settle(now, name, ended).await,
+            Action::Call(asking, ended) => self.call(now, asking, ended.as_ref()).await,
+            Action::Forge(permit, ended) => self.forge(now, permit, ended).await,
+            Action::Next(planned) => self.next(now, planned).await,
+            Action::Order {
+                domain,
+                order,
+                expect,
+            } => self.order(now, domain, order.as_ref(), *expect).await,
+            Action::Inspect {
+                target,
+                domain,
+                expect,
+            } => self.inspect(now, target, domain, expect).await,
+            Action::Record { domain, expect } => self.record(now, domain, expect).await,
+            Action::Store { up } => {
+                self.stage.set_up(*up);
+                now.doing = format!("the store {}", if *up { "is back" } else { "goes away" });
+                Ok(())
+            }
+            Action::Lose { domain, what } => self.lose(now, domain, *what).await,
+            Action::Put { domain, text } => self.put(now, domain, text).await,
+        }
+    }
+
+    /// Puts the records of a target's domains into the log.
+    async fn look_at(&self, now: &mut Turn<'_>, target: &Target) -> Result<(), Stopped> {
+        let domains = target.domains().unwrap_or_default();
+        let names: Vec<String> = domains.iter().map(Domain::name).collect();
+        self.look(now, &names).await
+    }
+
+    /// Puts the records of these domains into the log, as they are stored.
+    async fn look(&self, now: &mut Turn<'_>, names: &[String]) -> Result<(), Stopped> {
+        let domains: Vec<Domain> = names
+            .iter()
+            .filter_map(|name| Domain::parse(name).ok())
+            .collect();
+        let keys = domains
+            .iter()
+            .map(|domain| domain.record_key(&self.prefix))
+            .collect();
+        let found = self.stage.peek(keys).await;
+        let found = self.stored(now, found)?;
+        for (domain, bytes) in domains.iter().zip(found) {
+            let text = bytes
+                .as_deref()
+                .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            now.line.records.insert(domain.name(), text);
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, now: &mut Turn<'_>, call: Call) -> Result<Answer, Stopped> {
+        match ask(
+            self.engine,
+            &self.policy_store,
+            &self.prefix,
+            PATIENCE,
+            &call,
+        )
+        .await
+        {
+            Ok(answer) => Ok(answer),
+            Err(fault) => Err(self.fault(now, &fault.to_string())),
+        }
+    }
+
+    fn domain(&self, now: &mut Turn<'_>, name: &str) -> Result<Domain, Stopped> {
+        Domain::parse(name).map_err(|why| self.fault(now, &why))
+    }
+
+    /// What the store answered to the runner itself.
+    fn stored<T>(&self, now: &mut Turn<'_>, answer: Result<T, StoreError>) -> Result<T, Stopped> {
+        answer.map_err(|error| self.fault(now, &error.to_string()))
+    }
+
+    fn confused(&self, now: &mut Turn<'_>) -> Stopped {
+        self.fault(now, "the engine answered another question")
+    }
+
+    fn fault(&self, now: &mut Turn<'_>, why: &str) -> Stopped {
+        now.line.say("fault", &why);
+        now.differ("", Some(("a decision".into(), why.to_owned())));
+        Stopped
+    }
+}
+
+/// A target as the format writes it.
+fn name(target: &Target) -> String {
+    let mut text = target.provider.clone();
+    for (mark, part) in [('@', &target.account), ('/', &target.operation)] {
+        if let Some(part) = part {
+            text.push(mark);
+            text.push_str(part);
+        }
+    }
+    text
+}

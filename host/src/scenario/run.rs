@@ -1,0 +1,193 @@
+//! `fusewire test`: plays scenarios for those who wrote them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fusewire_core::Problem;
+
+use super::play::{Played, play};
+use super::report;
+use super::script::Scenario;
+use crate::engine::{ComponentEngine, Limits, LoadError};
+use crate::store::{MemoryStore, RedisStore, Store};
+
+/// What `fusewire test` is asked to do.
+#[derive(Debug, Clone, Default)]
+pub struct TestOptions {
+    /// Scenarios, and directories of scenarios (`*.toml`).
+    pub files: Vec<PathBuf>,
+    /// The policy to test, a component; `None`: the one that is built in.
+    pub policy: Option<PathBuf>,
+    /// A Redis to play on as well, by its URL. The keys of scenarios begin with `fusewire-test`,
+    /// and vanish by themselves within minutes.
+    pub redis: Option<String>,
+    /// Whether to tell the whole story of each scenario.
+    pub verbose: bool,
+}
+
+/// Plays every scenario, and tells `out` what came of each. Answers whether all passed.
+///
+/// # Errors
+/// A file or directory cannot be read, the Redis cannot be reached, or `out` cannot be written to.
+/// What is wrong inside a scenario is no error, but a failed scenario.
+pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool> {
+    let redis = match &options.redis {
+        Some(url) => Some(Arc::new(
+            RedisStore::connect(url).await.map_err(io::Error::other)?,
+        )),
+        None => None,
+    };
+    let (mut passed, mut failed) = (0u32, 0u32);
+    for file in scenario_files(&options.files)? {
+        let text = std::fs::read_to_string(&file).map_err(|error| with_path(&file, &error))?;
+        let name = file
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let prefix = unique_prefix();
+        let mut stores: Vec<(&str, Arc<dyn Store>)> =
+            vec![("memory", Arc::new(MemoryStore::new()))];
+        if let Some(redis) = &redis {
+            stores.push(("Redis", Arc::clone(redis) as Arc<dyn Store>));
+        }
+        let path = file.to_string_lossy();
+        let result = one(&text, &path, options.policy.as_deref(), &prefix, &stores).await;
+        match result {
+            Ok((scenario, played)) => {
+                passed += 1;
+                let steps = scenario.len();
+                writeln!(
+                    out,
+                    "ok      {name}  {steps} step{}",
+                    if steps == 1 { "" } else { "s" }
+                )?;
+                if options.verbose {
+                    writeln!(out, "        {}", scenario.title)?;
+                    for line in &played.story {
+                        writeln!(out, "    {line}")?;
+                    }
+                }
+            }
+            Err(why) => {
+                failed += 1;
+                writeln!(out, "FAILED  {name}\n{}", why.trim_end())?;
+            }
+        }
+        out.flush()?;
+    }
+    writeln!(out, "{passed} passed, {failed} failed")?;
+    Ok(failed == 0)
+}
+
+/// Plays one scenario on each store. The error is what there is to read about its failure.
+async fn one(
+    text: &str,
+    path: &str,
+    policy: Option<&Path>,
+    prefix: &str,
+    stores: &[(&str, Arc<dyn Store>)],
+) -> Result<(Scenario, Played), String> {
+    let scenario = Scenario::parse(text).map_err(|error| report::mistakes(path, &error))?;
+    let engine = load(policy, &scenario.configuration(prefix)).map_err(|error| match error {
+        LoadError::Configuration(problems) => misconfigured(path, &scenario, &problems),
+        other => format!("  {path}: {other}\n"),
+    })?;
+    let mut first: Option<(&str, Played)> = None;
+    for (name, store) in stores {
+        let played = play(&scenario, &engine, Arc::clone(store), prefix).await;
+        if !played.failures.is_empty() {
+            return Err(format!("  on {name}\n{}", report::failures(path, &played)));
+        }
+        match &first {
+            None => first = Some((name, played)),
+            Some((first_name, first)) => {
+                let logs = (
+                    (*first_name, first.log.as_str()),
+                    (*name, played.log.as_str()),
+                );
+                if let Some(difference) = report::log_difference(logs.0, logs.1) {
+                    return Err(format!("  {path}: the stores do not agree\n{difference}"));
+                }
+            }
+        }
+    }
+    match first {
+        Some((_, played)) => Ok((scenario, played)),
+        None => Err("  there is no store to play on\n".into()),
+    }
+}
+
+fn load(policy: Option<&Path>, configuration: &str) -> Result<ComponentEngine, LoadError> {
+    match policy {
+        Some(path) => ComponentEngine::from_file(path, configuration, Limits::default()),
+        None => ComponentEngine::built_in(configuration),
+    }
+}
+
+/// What the policy does not accept in a scenario's configuration, each where it was written.
+fn misconfigured(path: &str, scenario: &Scenario, problems: &[Problem]) -> String {
+    let mut lines: Vec<_> = problems
+        .iter()
+        .map(|problem| {
+            let place = scenario.place_in_config(&problem.path);
+            let right = if problem.right.is_empty() {
+                String::new()
+            } else {
+                format!("; {}", problem.right)
+            };
+            (
+                place,
+                format!("  {path}:{place}: {}{right}\n", problem.wrong),
+            )
+        })
+        .collect();
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// The files named, and the scenarios in the directories named, in order of their names.
+fn scenario_files(named: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut inside = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(|error| with_path(path, &error))? {
+            let file = entry?.path();
+            if file
+                .extension()
+                .is_some_and(|extension| extension == "toml")
+            {
+                inside.push(file);
+            }
+        }
+        if inside.is_empty() {
+            let why = format!("{}: there is no scenario (*.toml) in it", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
+        inside.sort();
+        files.extend(inside);
+    }
+    Ok(files)
+}
+
+fn with_path(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// A prefix that no other run on the same Redis has.
+fn unique_prefix() -> String {
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    format!(
+        "fusewire-test-{}-{:x}",
+        std::process::id(),
+        since_epoch.as_nanos()
+    )
+}

@@ -1,0 +1,131 @@
+//! The store during a scenario: it can go away, forget, and is counted.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::store::{Mode, Reply, Store, StoreError, Tally, Window};
+
+/// How long every key lives, in ms, whatever the policy asks for. Real time means nothing in a
+/// scenario: a key must not vanish because the machine was slow, and must not stay in a Redis that
+/// is used for more than this. What a record says of its own end still counts.
+const LIFETIME_MS: u64 = 600_000;
+
+pub(super) struct Stage {
+    inner: Arc<dyn Store>,
+    down: AtomicBool,
+    operations: AtomicU64,
+    /// How often each counter was lost. The contract has no way to remove a counter, so its
+    /// successor lives under another name.
+    lost: Mutex<HashMap<String, u32>>,
+}
+
+impl Stage {
+    pub(super) fn new(inner: Arc<dyn Store>) -> Self {
+        Self {
+            inner,
+            down: AtomicBool::new(false),
+            operations: AtomicU64::new(0),
+            lost: Mutex::default(),
+        }
+    }
+
+    pub(super) fn set_up(&self, up: bool) {
+        self.down.store(!up, Ordering::Relaxed);
+    }
+
+    /// How many operations the policy has asked for since this was last asked.
+    pub(super) fn take_operations(&self) -> u64 {
+        self.operations.swap(0, Ordering::Relaxed)
+    }
+
+    pub(super) fn lose_counter(&self, key: &str) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        *lost.entry(key.to_owned()).or_default() += 1;
+    }
+
+    /// What is stored under this key, whether the store is "down" or not.
+    pub(super) async fn peek(&self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.inner.get(keys).wait().await
+    }
+
+    /// Puts a value in the place of whatever is there; `None` removes it.
+    pub(super) async fn put(&self, key: &str, value: Option<&[u8]>) -> Result<(), StoreError> {
+        let before = self.peek(vec![key.to_owned()]).await?.pop().flatten();
+        if before.is_none() && value.is_none() {
+            return Ok(());
+        }
+        let value = value.map(<[u8]>::to_vec);
+        match self
+            .inner
+            .swap(key.to_owned(), before, value, LIFETIME_MS)
+            .wait()
+            .await?
+        {
+            true => Ok(()),
+            false => Err(StoreError::Refused(
+                "somebody else uses the scenario's keys".into(),
+            )),
+        }
+    }
+
+    fn enter<T>(&self) -> Result<(), Reply<T>> {
+        self.operations.fetch_add(1, Ordering::Relaxed);
+        if self.down.load(Ordering::Relaxed) {
+            let why = "the scenario says so".to_owned();
+            return Err(Reply::Ready(Err(StoreError::Unavailable(why))));
+        }
+        Ok(())
+    }
+}
+
+impl Store for Stage {
+    fn get(&self, keys: Vec<String>) -> Reply<Vec<Option<Vec<u8>>>> {
+        match self.enter() {
+            Ok(()) => self.inner.get(keys),
+            Err(reply) => reply,
+        }
+    }
+
+    fn swap(
+        &self,
+        key: String,
+        expected: Option<Vec<u8>>,
+        replacement: Option<Vec<u8>>,
+        _ttl_ms: u64,
+    ) -> Reply<bool> {
+        match self.enter() {
+            Ok(()) => self.inner.swap(key, expected, replacement, LIFETIME_MS),
+            Err(reply) => reply,
+        }
+    }
+
+    fn count(&self, mut windows: Vec<Window>) -> Reply<Vec<Tally>> {
+        if let Err(reply) = self.enter() {
+            return reply;
+        }
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        for window in &mut windows {
+            if let Some(times) = lost.get(&window.key) {
+                window.key = format!("{}~{times}", window.key);
+            }
+            window.ttl_ms = LIFETIME_MS;
+        }
+        self.inner.count(windows)
+    }
+
+    fn ping(&self) -> Reply<()> {
+        match self.enter() {
+            Ok(()) => self.inner.ping(),
+            Err(reply) => reply,
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.inner.now_ms()
+    }
+
+    fn mode(&self) -> Mode {
+        self.inner.mode()
+    }
+}

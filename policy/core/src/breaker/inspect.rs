@@ -1,0 +1,92 @@
+//! The state of domains, for people and gauges.
+
+use super::rules;
+use super::types::{Context, DomainState, Phase};
+use crate::config::Config;
+use crate::record::{Reading, Seen, Standing};
+use crate::store::{KeyValue, Session, Stop, Suspended, Tally};
+use crate::target::{Domain, Target};
+
+/// Reads the state of the target's domains, changing nothing. Domains that the store does not
+/// answer for are left out, as are those of a target whose names are not valid.
+///
+/// # Errors
+/// [`Suspended`] where the store has not answered yet.
+pub fn inspect(
+    config: &Config,
+    store: &mut dyn KeyValue,
+    target: &Target,
+    context: &Context,
+) -> Result<Vec<DomainState>, Suspended> {
+    let Ok(domains) = target.domains() else { return Ok(Vec::new()) };
+    match read(config, &mut Session::new(store), &domains, context) {
+        Ok(states) => Ok(states),
+        Err(Stop::Suspended(suspended)) => Err(suspended),
+        Err(Stop::Store(_)) => Ok(Vec::new()),
+    }
+}
+
+fn read(
+    config: &Config,
+    session: &mut Session<'_>,
+    domains: &[Domain],
+    context: &Context,
+) -> Result<Vec<DomainState>, Stop> {
+    let now = context.now_ms;
+    let keys: Vec<String> = domains.iter().map(|d| d.record_key(&config.prefix)).collect();
+    let seen: Vec<Seen> = session
+        .get(&keys)?
+        .into_iter()
+        .zip(domains)
+        .map(|(bytes, domain)| Seen::read(bytes, config.settings(domain.provider()), now))
+        .collect();
+    let windows: Vec<_> = domains
+        .iter()
+        .zip(&seen)
+        .filter_map(|(domain, seen)| {
+            let breaker = &config.settings(domain.provider()).breaker;
+            let key = domain.window_key(&config.prefix);
+            rules::windows(breaker, &key, seen.epoch(), now, None).into_iter().next()
+        })
+        .collect();
+    let tallies = session.count(&windows)?;
+    Ok(domains.iter().zip(seen).zip(tallies).map(|((domain, seen), tally)| state(domain, seen, &tally, now)).collect())
+}
+
+fn state(domain: &Domain, seen: Seen, tally: &Tally, now: u64) -> DomainState {
+    let mut state = DomainState {
+        domain: domain.name(),
+        phase: Phase::Closed,
+        epoch: seen.epoch(),
+        until_ms: 0,
+        openings: 0,
+        probes_passed: 0,
+        lease: None,
+        order: None,
+        successes: tally.amount(rules::SUCCESS),
+        failures: tally.amount(rules::FAILURE),
+        slow: tally.amount(rules::SLOW),
+        retries: tally.amount(rules::RETRIES),
+        stored: seen.bytes.as_deref().map(|b| String::from_utf8_lossy(b).into_owned()),
+    };
+    match &seen.reading {
+        Reading::Absent | Reading::Newer { closed: true, .. } => {}
+        Reading::Newer { until, .. } => {
+            state.phase = Phase::Open;
+            state.until_ms = *until;
+        }
+        Reading::Known(record) => {
+            state.phase = match record.standing(now) {
+                Standing::Closed => Phase::Closed,
+                Standing::Open(_) => Phase::Open,
+                Standing::Ready(_) | Standing::Probing(_) => Phase::HalfOpen,
+            };
+            state.until_ms = record.until;
+            state.openings = record.openings;
+            state.probes_passed = record.passed;
+            state.lease = record.lease.clone();
+            state.order = record.order(now).cloned();
+        }
+    }
+    state
+}

@@ -1,0 +1,168 @@
+//! The vocabulary of the breaker. `wit/breaker.wit` documents each name.
+#![allow(missing_docs, reason = "each name is documented in wit/breaker.wit")]
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{Verdict, named};
+use crate::store::Suspended;
+use crate::target::Target;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    pub now_ms: u64,
+    pub entropy: u64,
+    pub instance: String,
+    pub call_limit_ms: Option<u64>,
+    pub fingerprint: Option<u64>,
+}
+
+impl Context {
+    /// A moment, without a host.
+    #[must_use]
+    pub fn at(now_ms: u64, entropy: u64) -> Self {
+        Self { now_ms, entropy, instance: String::new(), call_limit_ms: None, fingerprint: None }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permit {
+    pub target: Target,
+    pub probe: bool,
+    pub token: String,
+}
+
+named!(Phase { Closed = "closed", Open = "open", HalfOpen = "half-open", });
+
+named!(RefusalReason {
+    Open = "open",
+    ProbeInFlight = "probe-in-flight",
+    Ramp = "ramp",
+    Hold = "hold",
+    Override = "override",
+    Store = "store",
+    InvalidTarget = "invalid-target",
+});
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Refusal {
+    pub domain: String,
+    pub reason: RefusalReason,
+    pub retry_after_ms: u64,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    Allowed(Permit),
+    Refused(Refusal),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Admission {
+    pub decision: Decision,
+    pub holds_until_ms: u64,
+    pub events: Vec<Event>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Transition {
+    pub before: Phase,
+    pub after: Phase,
+    pub rule: String,
+    pub until_ms: u64,
+    pub openings: u32,
+}
+
+named!(ProbeOutcome {
+    Passed = "passed",
+    Failed = "failed",
+    Neutral = "neutral",
+    Expired = "expired",
+});
+
+named!(IgnoredReason {
+    Stale = "stale",
+    LeaseLost = "lease-lost",
+    Late = "late",
+    Unshared = "unshared",
+    InvalidPermit = "invalid-permit",
+});
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    Transition(Transition),
+    Probe(ProbeOutcome),
+    Ignored(IgnoredReason),
+    Ordered(Option<OverrideMode>),
+    Store(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Event {
+    pub domain: String,
+    pub at_ms: u64,
+    pub kind: EventKind,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    Judged(Verdict),
+    Dropped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    pub token: String,
+    pub owner: String,
+    #[serde(rename = "expires")]
+    pub expires_ms: u64,
+}
+
+named!(OverrideMode {
+    Open = "open",
+    Closed = "closed",
+    Off = "off",
+    Observe = "observe",
+});
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverrideOrder {
+    pub mode: OverrideMode,
+    pub who: String,
+    pub why: String,
+    #[serde(rename = "until")]
+    pub until_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DomainState {
+    pub domain: String,
+    pub phase: Phase,
+    pub epoch: u64,
+    pub until_ms: u64,
+    pub openings: u32,
+    pub probes_passed: u32,
+    pub lease: Option<Lease>,
+    pub order: Option<OverrideOrder>,
+    pub successes: u64,
+    pub failures: u64,
+    pub slow: u64,
+    pub retries: u64,
+    pub stored: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OverrideError {
+    Suspended(Suspended),
+    Store(String),
+    Invalid(String),
+    Contended,
+}

@@ -1,0 +1,18 @@
+//! The settings of a policy, read from JSON as a whole: every problem is reported, each at its
+//! place.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`reader`] | walks a JSON document, notes what was asked for and what is wrong |
+//! | [`duration`] | "30s" and back |
+//! | [`settings`] | what can be set, with defaults and bounds |
+
+pub mod duration;
+pub mod reader;
+pub mod settings;
+
+pub use reader::{Problem, Reader};
+pub use settings::{
+    BreakerSettings, Config, CoolDown, FailureCount, FailureRatio, HintSettings, ProbeSettings,
+    RetrySettings, Settings,
+};

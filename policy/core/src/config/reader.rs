@@ -1,0 +1,318 @@
+//! Walks a JSON document, and notes what is wrong with it, and where.
+//!
+//! A [`Reader`] stands at one object. Each getter names a key and a default; what is missing gets
+//! the default, what is wrong gets the default and a [`Problem`]. When the object has been read,
+//! [`Reader::finish`] reports the keys that nobody asked for. So one pass finds everything.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::duration;
+
+/// Something in a configuration that cannot be accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Where: a JSON Pointer (RFC 6901).
+    pub path: String,
+    /// What is wrong.
+    pub wrong: String,
+    /// What would be right.
+    pub right: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = if self.path.is_empty() { "/" } else { &self.path };
+        write!(f, "{path}: {}", self.wrong)?;
+        if self.right.is_empty() { Ok(()) } else { write!(f, "; {}", self.right) }
+    }
+}
+
+/// Stands at one object of the document.
+pub struct Reader<'a> {
+    object: Option<&'a Map<String, Value>>,
+    path: String,
+    asked: RefCell<Vec<String>>,
+    problems: Rc<RefCell<Vec<Problem>>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Stands at the root of a document, which must be an object.
+    #[must_use]
+    pub fn root(document: &'a Value) -> Self {
+        let reader = Self {
+            object: document.as_object(),
+            path: String::new(),
+            asked: RefCell::default(),
+            problems: Rc::default(),
+        };
+        if reader.object.is_none() {
+            reader.problem_at(String::new(), found("the configuration", document), "write an object".into());
+        }
+        reader
+    }
+
+    /// The pointer to a key of this object.
+    #[must_use]
+    pub fn path(&self, key: &str) -> String {
+        format!("{}/{}", self.path, key.replace('~', "~0").replace('/', "~1"))
+    }
+
+    /// Notes a problem with a key of this object.
+    pub fn problem(&self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
+        self.problem_at(self.path(key), wrong.into(), right.into());
+    }
+
+    fn problem_at(&self, path: String, wrong: String, right: String) {
+        self.problems.borrow_mut().push(Problem { path, wrong, right });
+    }
+
+    /// Whether the object has this key. Does not count as asking for it.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.object.is_some_and(|o| o.contains_key(key))
+    }
+
+    /// Whether the object has one of these keys. Does not count as asking for them.
+    #[must_use]
+    pub fn has_any(&self, keys: &[&str]) -> bool {
+        keys.iter().any(|key| self.has(key))
+    }
+
+    /// The raw value of a key.
+    pub fn value(&self, key: &str) -> Option<&'a Value> {
+        self.asked.borrow_mut().push(key.into());
+        self.object.and_then(|o| o.get(key))
+    }
+
+    fn typed<T>(&self, key: &str, form: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Option<T> {
+        let value = self.value(key)?;
+        let read = read(value);
+        if read.is_none() {
+            self.problem(key, found(&format!("`{key}`"), value), format!("write {form}"));
+        }
+        read
+    }
+
+    /// A text.
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.typed(key, "a text in quotes", |v| v.as_str().map(str::to_owned))
+    }
+
+    /// One of a few words.
+    pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)], default: T) -> T {
+        let form = words.iter().map(|(w, _)| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
+        self.typed(key, &form, |v| {
+            v.as_str().and_then(|t| words.iter().find(|(w, _)| *w == t)).map(|(_, member)| *member)
+        })
+        .unwrap_or(default)
+    }
+
+    /// A yes or no.
+    pub fn flag(&self, key: &str, default: bool) -> bool {
+        self.typed(key, "true or false", Value::as_bool).unwrap_or(default)
+    }
+
+    /// A whole number within bounds.
+    pub fn whole(&self, key: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
+        let form = format!("a whole number from {} to {}", bounds.start(), bounds.end());
+        self.typed(key, &form, |v| v.as_u64().filter(|n| bounds.contains(n))).unwrap_or(default)
+    }
+
+    /// A number within bounds, which `form` names: "a number from 1 to 10".
+    pub fn number(&self, key: &str, default: f64, bounds: RangeInclusive<f64>, form: &str) -> f64 {
+        self.typed(key, form, |v| v.as_f64().filter(|n| bounds.contains(n))).unwrap_or(default)
+    }
+
+    /// A duration within bounds, all in milliseconds.
+    pub fn duration_ms(&self, key: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
+        self.duration_ms_opt(key, bounds).unwrap_or(default)
+    }
+
+    /// A duration within bounds, all in milliseconds, without a default.
+    pub fn duration_ms_opt(&self, key: &str, bounds: RangeInclusive<u64>) -> Option<u64> {
+        let form = format!(
+            "{} from {} to {}",
+            duration::FORM,
+            duration::format_ms(*bounds.start()),
+            duration::format_ms(*bounds.end())
+        );
+        self.typed(key, &form, |v| {
+            v.as_str().and_then(duration::parse_ms).filter(|ms| bounds.contains(ms))
+        })
+    }
+
+    /// A list of texts.
+    pub fn texts(&self, key: &str) -> Option<Vec<String>> {
+        self.typed(key, "a list of texts", |v| {
+            v.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+
+    /// Goes down into an object; an empty one where the key is missing.
+    #[must_use]
+    pub fn object(&self, key: &str) -> Reader<'a> {
+        let object = self.typed(key, "a table", Value::as_object);
+        Reader {
+            object,
+            path: self.path(key),
+            asked: RefCell::default(),
+            problems: Rc::clone(&self.problems),
+        }
+    }
+
+    /// Goes down into an object that may be switched off by `false`: `None` where it is.
+    #[must_use]
+    pub fn object_or_false(&self, key: &str) -> Option<Reader<'a>> {
+        if self.object.and_then(|o| o.get(key)) == Some(&Value::Bool(false)) {
+            let _ = self.value(key);
+            return None;
+        }
+        Some(self.object(key))
+    }
+
+    /// Goes down into each object of a table of objects, in order of the names.
+    #[must_use]
+    pub fn objects(&self, key: &str) -> Vec<(String, Reader<'a>)> {
+        let table = self.object(key);
+        let names: Vec<String> = table.object.map(|o| o.keys().cloned().collect()).unwrap_or_default();
+        names.into_iter().map(|name| { let inner = table.object(&name); (name, inner) }).collect()
+    }
+
+    /// Goes down into each object of a list of objects.
+    #[must_use]
+    pub fn list(&self, key: &str) -> Vec<Reader<'a>> {
+        let Some(items) = self.typed(key, "a list of tables", Value::as_array) else {
+            return Vec::new();
+        };
+        let path = self.path(key);
+        items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| {
+                let inner = Reader {
+                    object: item.as_object(),
+                    path: format!("{path}/{i}"),
+                    asked: RefCell::default(),
+                    problems: Rc::clone(&self.problems),
+                };
+                if inner.object.is_none() {
+                    self.problem_at(inner.path.clone(), found("this", item), "write a table".into());
+                }
+                inner
+            })
+            .collect()
+    }
+
+    /// Reports the keys of this object that nobody asked for.
+    pub fn finish(&self) {
+        let Some(object) = self.object else { return };
+        let asked = self.asked.borrow();
+        for key in object.keys().filter(|key| !asked.contains(key)) {
+            let mut known: Vec<&str> = Vec::new();
+            for name in asked.iter().filter(|name| !name.is_empty()) {
+                if !known.contains(&name.as_str()) {
+                    known.push(name);
+                }
+            }
+            let right = match known.iter().find(|k| close(k, key)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: {}", known.join(", ")),
+            };
+            self.problem(key, format!("`{key}` is not a setting"), right);
+        }
+    }
+
+    /// Every problem noted so far by this reader and all that came from the same root.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        self.problems.borrow().clone()
+    }
+}
+
+/// A text in quotes, without what would break the line. (Rust's own form of a quoted text brings
+/// tables of all of Unicode with it.)
+pub(crate) fn quoted(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    format!("\"{plain}\"")
+}
+
+/// "`x` is a number", without repeating values that may be long or secret.
+fn found(what: &str, value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "null".into(),
+        Value::Bool(b) => format!("{b}"),
+        // Not the number's own form: printing doubles would be a tenth of the component.
+        Value::Number(n) => match (n.as_u64(), n.as_i64()) {
+            (Some(n), _) => format!("{n}"),
+            (_, Some(n)) => format!("{n}"),
+            _ => "a number with a fraction".into(),
+        },
+        Value::String(s) if s.chars().count() <= 40 => quoted(s),
+        Value::String(_) => "a long text".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "a table".into(),
+    };
+    format!("{what} is {kind}")
+}
+
+/// Whether two keys differ by a slip: `_` for `-`, letter case, or one letter more or less.
+#[must_use]
+pub fn close(known: &str, key: &str) -> bool {
+    let plain = |s: &str| -> Vec<char> {
+        s.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let (a, b) = (plain(known), plain(key));
+    if a == b {
+        return true;
+    }
+    let (long, short) = if a.len() >= b.len() { (&a, &b) } else { (&b, &a) };
+    if long.len().abs_diff(short.len()) > 1 || short.len() < 3 {
+        return false;
+    }
+    let same = long.iter().zip(short).take_while(|(x, y)| x == y).count();
+    let rest = |v: &[char], from: usize| v.get(from..).map(<[char]>::to_vec).unwrap_or_default();
+    let tail = same.saturating_add(1);
+    rest(long, tail) == rest(short, if long.len() == short.len() { tail } else { same })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_problem_is_reported_in_one_pass_and_at_its_place() {
+        let document = json!({"a": {"b": "x", "cool_down": "3s"}, "list": [{}, 4], "n": -1});
+        let root = Reader::root(&document);
+        let a = root.object("a");
+        a.whole("b", 1, 0..=9);
+        a.duration_ms("cool-down", 1, 0..=9);
+        a.finish();
+        for item in root.list("list") {
+            item.finish();
+        }
+        root.whole("n", 1, 0..=9);
+        root.finish();
+        let lines: Vec<String> = root.problems().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "/a/b: `b` is \"x\"; write a whole number from 0 to 9",
+                "/a/cool_down: `cool_down` is not a setting; did you mean `cool-down`?",
+                "/list/1: this is 4; write a table",
+                "/n: `n` is -1; write a whole number from 0 to 9",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_slip_of_one_letter_is_recognised_and_another_word_is_not() {
+        assert!(close("windows", "window") && close("window", "windwo") == false && close("lease", "leese"));
+        assert!(!close("lease", "probe") && !close("count", "c"));
+    }
+}

@@ -1,0 +1,145 @@
+//! Whom a call is made to, and the failure domains that follow.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a provider, account or operation, in bytes. Long enough for a host name
+/// with a path, short enough that three of them and a prefix stay a small key.
+pub const NAME_MAX_BYTES: usize = 128;
+
+/// Whom a call is made to: up to three failure domains, admitted together and blamed apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Target {
+    /// The outside service, such as `nominatim`.
+    pub provider: String,
+    /// Whose credential is used there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// What is asked for there: a layer, an endpoint, a tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+/// Which part of a target a domain stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Provider,
+    Account,
+    Operation,
+}
+
+/// One failure domain: `provider`, `provider@account` or `provider/operation`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain {
+    pub(crate) scope: Scope,
+    provider: String,
+    /// Empty, `@account` or `/operation`.
+    rest: String,
+}
+
+impl Target {
+    /// A target that is a provider alone.
+    #[must_use]
+    pub fn provider(name: impl Into<String>) -> Self {
+        Self { provider: name.into(), account: None, operation: None }
+    }
+
+    /// The target's domains, the provider's first.
+    ///
+    /// # Errors
+    /// A sentence that says which name is not valid, and why.
+    pub fn domains(&self) -> Result<Vec<Domain>, String> {
+        let domain = |scope, rest| Domain { scope, provider: self.provider.clone(), rest };
+        check_name("provider", &self.provider, RESERVED)?;
+        let mut domains = vec![domain(Scope::Provider, String::new())];
+        if let Some(account) = &self.account {
+            check_name("account", account, RESERVED)?;
+            domains.push(domain(Scope::Account, format!("@{account}")));
+        }
+        if let Some(operation) = &self.operation {
+            check_name("operation", operation, &[])?;
+            domains.push(domain(Scope::Operation, format!("/{operation}")));
+        }
+        Ok(domains)
+    }
+}
+
+impl Domain {
+    /// Reads a domain's name: `provider`, `provider@account` or `provider/operation`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let cut = name.find(['@', '/']);
+        let (provider, rest) = cut.and_then(|at| name.split_at_checked(at)).unwrap_or((name, ""));
+        check_name("provider", provider, RESERVED)?;
+        let scope = if let Some(account) = rest.strip_prefix('@') {
+            check_name("account", account, RESERVED)?;
+            Scope::Account
+        } else if let Some(operation) = rest.strip_prefix('/') {
+            check_name("operation", operation, &[])?;
+            Scope::Operation
+        } else {
+            Scope::Provider
+        };
+        Ok(Self { scope, provider: provider.into(), rest: rest.into() })
+    }
+
+    /// The domain's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}{}", self.provider, self.rest)
+    }
+
+    /// The provider that the domain belongs to.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// The key of the domain's record. The braces are Redis Cluster's hash tag, so that all of a
+    /// provider's keys share a slot.
+    #[must_use]
+    pub fn record_key(&self, prefix: &str) -> String {
+        format!("{prefix}:s:{{{}}}{}", self.provider, self.rest)
+    }
+
+    /// The key of the domain's windowed counter.
+    #[must_use]
+    pub fn window_key(&self, prefix: &str) -> String {
+        format!("{prefix}:w:{{{}}}{}", self.provider, self.rest)
+    }
+}
+
+/// Characters that have a meaning in a domain's name or key.
+const RESERVED: &[char] = &['{', '}', '@', '/'];
+
+/// Checks one name.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub(crate) fn check_name(what: &str, name: &str, reserved: &[char]) -> Result<(), String> {
+    if name.is_empty() {
+        return Err(format!("the {what} has no name"));
+    }
+    if name.len() > NAME_MAX_BYTES {
+        return Err(format!(
+            "the {what}'s name has {} bytes, and may have {NAME_MAX_BYTES}",
+            name.len()
+        ));
+    }
+    if let Some(bad) = name.chars().find(|c| c.is_control()) {
+        return Err(format!("the {what}'s name has the control character U+{:04X} in it", u32::from(bad)));
+    }
+    if let Some(bad) = name.chars().find(|c| reserved.contains(c)) {
+        return Err(format!("the {what}'s name has `{bad}` in it, which separates parts of a domain"));
+    }
+    Ok(())
+}
+
+/// Checks a provider's name.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn check_provider(name: &str) -> Result<(), String> {
+    check_name("provider", name, RESERVED)
+}

@@ -1,0 +1,177 @@
+//! Every store keeps every promise of `wit/keyvalue.wit`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusewire::store::contract::{self, Delayed};
+use fusewire::store::{MemoryStore, RedisStore, Reply, Store, WatchedStore, Window};
+use fusewire_tests::redis_server::RedisServer;
+
+async fn keeps_every_promise(store: Arc<dyn Store>) {
+    if let Err(broken) = contract::check(store).await {
+        let broken: Vec<String> = broken.iter().map(|one| format!("- {one}")).collect();
+        panic!("broken promises:\n{}", broken.join("\n"));
+    }
+}
+
+async fn connected(server: &RedisServer, query: &str) -> RedisStore {
+    let url = format!("{}{query}", server.url());
+    let store = RedisStore::connect(&url).await.expect("a Redis URL");
+    store.ping().wait().await.expect("a connection");
+    store
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_keeps_every_promise() {
+    keeps_every_promise(Arc::new(MemoryStore::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_that_answers_later_keeps_every_promise() {
+    keeps_every_promise(Arc::new(Delayed::new(MemoryStore::new()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_keeps_every_promise() {
+    let server = RedisServer::start();
+    keeps_every_promise(Arc::new(connected(&server, "").await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_keeps_every_promise_over_its_newer_protocol_too() {
+    let server = RedisServer::start();
+    keeps_every_promise(Arc::new(connected(&server, "?protocol=resp3").await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_that_is_watched_keeps_every_promise() {
+    let server = RedisServer::start();
+    let redis = Arc::new(connected(&server, "").await);
+    // Patient, as a machine that builds and tests is busy: this is not a test of the limit.
+    let watched = Arc::new(WatchedStore::new(redis, Duration::from_secs(5)));
+    keeps_every_promise(Arc::clone(&watched) as Arc<dyn Store>).await;
+    assert_eq!(watched.stats().errors, 0);
+}
+
+#[tokio::test]
+async fn hosts_whose_stores_are_on_one_redis_see_each_others_counts() {
+    let server = RedisServer::start();
+    let (one, other) = (connected(&server, "").await, connected(&server, "").await);
+    let window = Window {
+        key: "fusewire:w:{p}".into(),
+        epoch: 1,
+        bucket: 0,
+        add: vec![fusewire::store::Lane {
+            name: "failure".into(),
+            amount: 1,
+        }],
+        since: 0,
+        ttl_ms: 60_000,
+    };
+    for (store, sum) in [(&one, 1), (&other, 2), (&one, 3)] {
+        let tallies = store.count(vec![window.clone()]).wait().await;
+        let tallies = tallies.expect("an answer");
+        assert_eq!(tallies[0].amount("failure"), sum);
+    }
+}
+
+#[tokio::test]
+async fn an_operation_is_one_round_trip_whatever_it_asks_for() {
+    let server = RedisServer::start();
+    let store = connected(&server, "").await;
+    let key = |i: u64| format!("fusewire:w:{{p}}{i}");
+    let windows: Vec<Window> = (0..2)
+        .map(|i| Window {
+            key: key(i),
+            epoch: 1,
+            bucket: 0,
+            add: Vec::new(),
+            since: 0,
+            ttl_ms: 60_000,
+        })
+        .collect();
+    // The scripts are known to the server after their first call.
+    assert!(store.count(windows.clone()).wait().await.is_ok());
+    assert!(store.swap("s".into(), None, None, 0).wait().await.is_ok());
+
+    let before = reads(&server).await;
+    let values = store.get(vec!["a".into(), "b".into(), "c".into()]);
+    assert!(values.wait().await.is_ok());
+    assert!(store.count(windows).wait().await.is_ok());
+    assert!(store.swap("s".into(), None, None, 0).wait().await.is_ok());
+    // The two questions about reads are one read each, the second of which is counted.
+    assert_eq!(reads(&server).await - before, 3 + 1);
+}
+
+/// How often the server has read from a connection.
+async fn reads(server: &RedisServer) -> u64 {
+    thread_local! {
+        static ASKS: std::cell::RefCell<Option<redis::Connection>> = const { std::cell::RefCell::new(None) };
+    }
+    let url = server.url();
+    ASKS.with_borrow_mut(|connection| {
+        let connection = connection.get_or_insert_with(|| {
+            let client = redis::Client::open(url).expect("a Redis URL");
+            client.get_connection().expect("a connection")
+        });
+        let info: String = redis::cmd("INFO")
+            .arg("stats")
+            .query(connection)
+            .expect("the statistics");
+        let reads = info
+            .lines()
+            .find_map(|line| line.strip_prefix("total_reads_processed:"));
+        reads
+            .expect("the number of reads")
+            .trim()
+            .parse()
+            .expect("a number")
+    })
+}
+
+#[tokio::test]
+async fn the_clock_is_the_servers() {
+    let server = RedisServer::start();
+    let store = connected(&server, "").await;
+    let mut connection = redis::Client::open(server.url())
+        .and_then(|client| client.get_connection())
+        .expect("a connection");
+    let earliest = store.now_ms();
+    let (s, us): (u64, u64) = redis::cmd("TIME").query(&mut connection).expect("the time");
+    let latest = store.now_ms();
+    let server_ms = s * 1_000 + us / 1_000;
+    assert!(
+        (earliest.saturating_sub(5)..=latest + 5).contains(&server_ms),
+        "{server_ms} is not within {earliest} to {latest}"
+    );
+}
+
+#[tokio::test]
+async fn dropping_the_store_closes_its_connection() {
+    let server = RedisServer::start();
+    let store = connected(&server, "").await;
+    // An answer that is still awaited does not keep the store alive.
+    let Reply::Later(pending) = store.ping() else {
+        panic!("Redis answers later");
+    };
+    drop(store);
+    assert!(pending.await.is_err());
+    let mut connection = redis::Client::open(server.url())
+        .and_then(|client| client.get_connection())
+        .expect("a connection");
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    loop {
+        let clients: String = redis::cmd("CLIENT")
+            .arg("LIST")
+            .query(&mut connection)
+            .expect("the clients");
+        if clients.lines().count() == 1 {
+            return;
+        }
+        assert!(
+            std::time::Instant::now() < deadline,
+            "still there:\n{clients}"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
