@@ -57,9 +57,15 @@ impl Document {
             place: lines.place(error.span()),
             message: error.message().trim_end().replace('\n', "; "),
         })?;
-        let mut reading = Reading { lines, places: HashMap::new() };
+        let mut reading = Reading {
+            lines,
+            places: HashMap::new(),
+        };
         let value = reading.table(document.as_table(), "")?;
-        Ok(Self { value, places: reading.places })
+        Ok(Self {
+            value,
+            places: reading.places,
+        })
     }
 
     /// Where the value of this JSON Pointer was written. For one that was not written, where the
@@ -105,7 +111,8 @@ impl Reading<'_> {
                 let mut list = Vec::with_capacity(tables.len());
                 for (at, table) in tables.iter().enumerate() {
                     let inner = format!("{pointer}/{at}");
-                    self.places.insert(inner.clone(), self.lines.place(table.span()));
+                    self.places
+                        .insert(inner.clone(), self.lines.place(table.span()));
                     list.push(self.table(table, &inner)?);
                 }
                 Ok(Value::Array(list))
@@ -131,7 +138,8 @@ impl Reading<'_> {
                 let mut list = Vec::with_capacity(items.len());
                 for (at, item) in items.iter().enumerate() {
                     let inner = format!("{pointer}/{at}");
-                    self.places.insert(inner.clone(), self.lines.place(item.span()));
+                    self.places
+                        .insert(inner.clone(), self.lines.place(item.span()));
                     list.push(self.value(item, &inner)?);
                 }
                 Value::Array(list)
@@ -141,7 +149,10 @@ impl Reading<'_> {
     }
 
     fn misplaced(&self, value: &toml_edit::Value, message: &str) -> Misplaced {
-        Misplaced { place: self.lines.place(value.span()), message: message.to_owned() }
+        Misplaced {
+            place: self.lines.place(value.span()),
+            message: message.to_owned(),
+        }
     }
 }
 
@@ -154,15 +165,26 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
         let begins = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
-        Self { text, begins: begins.collect() }
+        Self {
+            text,
+            begins: begins.collect(),
+        }
     }
 
     /// The place of a span's beginning; without a span, of the text's.
     fn place(&self, span: Option<Range<usize>>) -> Place {
         let at = span.map_or(0, |span| span.start).min(self.text.len());
         let line = self.begins.partition_point(|begin| *begin <= at);
-        let begin = self.begins.get(line.saturating_sub(1)).copied().unwrap_or(0);
-        let column = self.text.get(begin..at).map_or(0, |part| part.chars().count()) + 1;
+        let begin = self
+            .begins
+            .get(line.saturating_sub(1))
+            .copied()
+            .unwrap_or(0);
+        let column = self
+            .text
+            .get(begin..at)
+            .map_or(0, |part| part.chars().count())
+            + 1;
         Place { line, column }
     }
 }

@@ -4,12 +4,14 @@
 //! Each figure is the median over rounds in which the two sides take turns, so that a machine
 //! whose speed drifts drifts for both. Goal for the whole of admit, classify and settle: at most
 //! 4 times.
+//!
+//! `cargo bench -p fusewire-tests --bench policy -- FILE.wasm` measures another component.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fusewire::engine::{Answer, Call, ComponentEngine, Engine, NativeEngine, Tape};
+use fusewire::engine::{Answer, Call, ComponentEngine, Engine, Limits, NativeEngine, Tape};
 use fusewire::store::{MemoryStore, Store};
 use fusewire_core::{
     Context, Decision, Ending, Observation, OverrideMode, OverrideOrder, Permit, Response, Target, Verdict,
@@ -85,7 +87,11 @@ fn measure(sides: [&Side; 2], work: impl Fn(&Side)) -> [f64; 2] {
 
 fn main() {
     let native = Side::new(NativeEngine::new("{}").expect("the defaults"));
-    let component = Side::new(ComponentEngine::built_in("{}").expect("the policy loads"));
+    let file = std::env::args().skip(1).find(|argument| argument.ends_with(".wasm"));
+    let component = Side::new(match &file {
+        Some(file) => ComponentEngine::from_file(file.as_ref(), "{}", Limits::default()),
+        None => ComponentEngine::built_in("{}"),
+    }.expect("the policy loads"));
     let sides = [&native, &component];
     let (fresh, open, known) = (Target::provider("fresh"), Target::provider("open"), Target::provider("known"));
     for side in sides {

@@ -1,15 +1,11 @@
 //! Gateways for tests, on free ports, and callers.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use fusewire::gateway::config::{Config, parse};
 use fusewire::gateway::{Gateway, upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-
-/// How long something that is bound to happen may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A configuration from a text, on a free port unless the text says otherwise.
 ///
@@ -66,8 +62,13 @@ pub async fn get(gateway: &Gateway, path: &str) -> reqwest::Response {
 /// # Panics
 /// It does not take them.
 pub async fn raw(gateway: &Gateway, request: &str) -> String {
-    let mut stream = TcpStream::connect(gateway.address()).await.expect("a connection");
-    stream.write_all(request.as_bytes()).await.expect("it is sent");
+    let mut stream = TcpStream::connect(gateway.address())
+        .await
+        .expect("a connection");
+    stream
+        .write_all(request.as_bytes())
+        .await
+        .expect("it is sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.expect("an answer");
     String::from_utf8_lossy(&answer).into_owned()
@@ -85,16 +86,4 @@ pub async fn metric(gateway: &Gateway, series: &str) -> Option<u64> {
     let text = get(gateway, "/metrics").await.text().await.expect("a text");
     text.lines()
         .find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok())
-}
-
-/// Waits until something is so.
-///
-/// # Panics
-/// It does not come about within [`PATIENCE`].
-pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(begun.elapsed() < PATIENCE, "not so in time: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

@@ -22,7 +22,14 @@ fn the_example_is_valid_and_warns_of_nothing() {
 /// The setting that a comment of the example has the default of, if it has one.
 fn commented_out(line: &str) -> Option<&str> {
     /// What has no default that could be written.
-    const WITHOUT: [&str; 6] = ["admin", "instance", "url", "component", "account", "operation"];
+    const WITHOUT: [&str; 6] = [
+        "admin",
+        "instance",
+        "url",
+        "component",
+        "account",
+        "operation",
+    ];
     let line = line.strip_prefix("# ")?;
     let (key, _) = line.split_once(" = ")?;
     let is_key = key.chars().all(|c| c.is_ascii_lowercase() || c == '-');
@@ -34,8 +41,14 @@ fn commented_out(line: &str) -> Option<&str> {
 #[test]
 fn the_defaults_that_the_example_names_are_the_defaults() {
     let text = std::fs::read_to_string(EXAMPLE).unwrap();
-    let written: Vec<&str> = text.lines().map(|line| commented_out(line).unwrap_or(line)).collect();
-    let found = text.lines().filter(|line| commented_out(line).is_some()).count();
+    let written: Vec<&str> = text
+        .lines()
+        .map(|line| commented_out(line).unwrap_or(line))
+        .collect();
+    let found = text
+        .lines()
+        .filter(|line| commented_out(line).is_some())
+        .count();
     assert!(found > 20, "only {found} settings were found");
     let (plain, written) = (check(&text).unwrap(), check(&written.join("\n")).unwrap());
     let policy = |config: &Config| fusewire::core::Config::from_json(&config.policy.json).unwrap();
@@ -121,7 +134,9 @@ deadline = "0s"
     let problems = check(text).unwrap_err().to_string();
     let mut lines = String::new();
     for line in problems.lines() {
-        let line = line.strip_prefix("fusewire.toml:").expect("the file's name");
+        let line = line
+            .strip_prefix("fusewire.toml:")
+            .expect("the file's name");
         write!(lines, "\n{line}").unwrap();
     }
     assert_eq!(lines.trim(), expected.trim(), "\n{problems}");
@@ -184,7 +199,9 @@ fn a_secret_is_never_printed() {
     );
     let config = check(&text).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
-    let text = text.replace("hunter2@h", "hunter2@").replace("redis:", "rediss?");
+    let text = text
+        .replace("hunter2@h", "hunter2@")
+        .replace("redis:", "rediss?");
     assert!(!check(&text).unwrap_err().to_string().contains("hunter2"));
 }
 
@@ -192,5 +209,8 @@ fn a_secret_is_never_printed() {
 fn a_component_that_is_not_there_is_a_problem_at_its_place() {
     let problems = check(&format!("policy.component = \"none.wasm\"\n{SMALL}")).unwrap_err();
     let problems = problems.to_string();
-    assert!(problems.starts_with("fusewire.toml:1:8: policy.component: none.wasm: "), "{problems}");
+    assert!(
+        problems.starts_with("fusewire.toml:1:8: policy.component: none.wasm: "),
+        "{problems}"
+    );
 }

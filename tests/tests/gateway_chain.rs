@@ -43,13 +43,23 @@ async fn the_answer_says_who_gave_it_and_why_others_were_passed_over() {
         let answer = get(&gateway, "/geocode?q=x").await;
         assert_eq!(header(&answer, "fusewire-provider"), "nominatim");
         assert_eq!(header(&answer, "fusewire-attempts"), "2");
-        assert_eq!(header(&answer, "fusewire-skipped"), "photon;reason=provider-error");
+        assert_eq!(
+            header(&answer, "fusewire-skipped"),
+            "photon;reason=provider-error"
+        );
     }
     let answer = get(&gateway, "/geocode?q=x").await;
     let skipped = header(&answer, "fusewire-skipped");
-    assert!(skipped.starts_with("photon;reason=breaker-open;retry-after=3"), "{skipped}");
+    assert!(
+        skipped.starts_with("photon;reason=breaker-open;retry-after=3"),
+        "{skipped}"
+    );
     assert_eq!(header(&answer, "fusewire-attempts"), "1");
-    assert_eq!(photon.received().len(), 3, "an open breaker lets nothing through");
+    assert_eq!(
+        photon.received().len(),
+        3,
+        "an open breaker lets nothing through"
+    );
     gateway.stop().await;
 }
 
@@ -61,7 +71,10 @@ async fn a_body_that_breaks_off_is_never_passed_on_as_a_success() {
     for end in [End::Close, End::Reset] {
         photon.say(Reply::half_body(end));
         let answer = get(&gateway, "/geocode").await;
-        assert_eq!(header(&answer, "fusewire-skipped"), "photon;reason=provider-error");
+        assert_eq!(
+            header(&answer, "fusewire-skipped"),
+            "photon;reason=provider-error"
+        );
         assert_eq!(answer.text().await.unwrap(), "whole");
     }
     // Both were counted as failures, not as the 200 that their heads had.
@@ -85,7 +98,10 @@ async fn when_nobody_is_left_the_gateway_says_so_with_each_reason_and_when_to_co
         assert_eq!(problem["status"], 503);
         assert_eq!(problem["type"], "urn:fusewire:problem:no-provider");
         let providers = problem["providers"].as_array().unwrap();
-        let names: Vec<&str> = providers.iter().map(|p| p["provider"].as_str().unwrap()).collect();
+        let names: Vec<&str> = providers
+            .iter()
+            .map(|p| p["provider"].as_str().unwrap())
+            .collect();
         assert_eq!(names, ["photon", "nominatim"]);
         for provider in providers {
             assert_eq!(provider["reason"], reason);
@@ -151,7 +167,10 @@ methods = [\"GET\", \"POST\", \"HEAD\"]
     assert_eq!(header(&answer, "x-cache"), "hit");
     assert_eq!(header(&answer, "x-hop"), "");
     let providers = answer.headers().get_all("fusewire-provider").iter().count();
-    assert_eq!((header(&answer, "fusewire-provider"), providers), ("tiles", 1));
+    assert_eq!(
+        (header(&answer, "fusewire-provider"), providers),
+        ("tiles", 1)
+    );
     assert_eq!(answer.text().await.unwrap(), "tile");
 
     let sent = &upstream.received()[0];
@@ -168,7 +187,12 @@ methods = [\"GET\", \"POST\", \"HEAD\"]
 
     let head = client().head(url("/tiles/x")).send().await.unwrap();
     assert_eq!(header(&head, "content-length"), "4");
-    let too_long = client().post(url("/tiles/x")).body("01234567890").send().await.unwrap();
+    let too_long = client()
+        .post(url("/tiles/x"))
+        .body("01234567890")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(too_long.status(), 413);
     // A well-behaved client resolves this by itself.
     let climbing = raw(&gateway, "GET /tiles/%2e%2e/admin HTTP/1.0\r\n\r\n").await;
@@ -197,12 +221,20 @@ methods = [\"GET\"]
 
     let url = format!("http://{}/geocode?q=x", gateway.address());
     let answer = client().post(url).send().await.unwrap();
-    assert_eq!((answer.status().as_u16(), header(&answer, "allow")), (405, "GET"));
+    assert_eq!(
+        (answer.status().as_u16(), header(&answer, "allow")),
+        (405, "GET")
+    );
 
     let answer = get(&gateway, "/geocode").await;
     assert_eq!(answer.status(), 400);
     let problem: Value = answer.json().await.unwrap();
-    assert!(problem["detail"].as_str().unwrap().contains("`q` is missing"));
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("`q` is missing")
+    );
     assert!(upstream.received().is_empty());
 }
 
@@ -229,7 +261,10 @@ deadline = \"100ms\"
         let answer = get(&gateway, "/geocode").await;
         assert_eq!(answer.status(), 503);
         let problem: Value = answer.json().await.unwrap();
-        assert_eq!(problem["providers"][0]["reason"], "provider-error", "{problem}");
+        assert_eq!(
+            problem["providers"][0]["reason"], "provider-error",
+            "{problem}"
+        );
     }
     assert_eq!(photon.received().len(), 3, "its breaker stayed closed");
 }

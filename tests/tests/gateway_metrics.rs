@@ -1,6 +1,7 @@
 //! What is happening is to be seen at `/metrics`, from the first moment.
 
-use fusewire_tests::gateway::{client, eventually, get, header, metric, start};
+use fusewire_tests::fleet::until;
+use fusewire_tests::gateway::{client, get, header, metric, start};
 use fusewire_tests::upstream::{Reply, Upstream};
 
 fn phase(domain: &str, phase: &str) -> String {
@@ -35,7 +36,11 @@ chain = [\"p\"]
         phases
     };
     for domain in ["p", "p@key-1", "p/search"] {
-        assert_eq!(phases(domain).await, [Some(1), Some(0), Some(0)], "{domain}");
+        assert_eq!(
+            phases(domain).await,
+            [Some(1), Some(0), Some(0)],
+            "{domain}"
+        );
     }
 
     upstream.say(Reply::status(500));
@@ -47,7 +52,7 @@ chain = [\"p\"]
     assert_eq!(refused.status(), 503);
     // Nobody calls: that the cool-down is over is seen all the same.
     let half_open = async || phases("p").await == [Some(0), Some(0), Some(1)];
-    eventually("half-open is seen", half_open).await;
+    until("half-open is seen", half_open).await;
 
     upstream.say(Reply::ok("well again"));
     assert_eq!(get(&gateway, "/").await.status(), 200);
@@ -55,17 +60,32 @@ chain = [\"p\"]
     assert_eq!(phases("p").await, [Some(1), Some(0), Some(0)]);
 
     for (series, value) in [
-        ("fusewire_transitions_total{domain=\"p\",before=\"closed\",after=\"open\",rule=\"failures\"}", 1),
+        (
+            "fusewire_transitions_total{domain=\"p\",before=\"closed\",after=\"open\",rule=\"failures\"}",
+            1,
+        ),
         ("fusewire_probes_total{domain=\"p\",outcome=\"passed\"}", 1),
         ("fusewire_probes_total{domain=\"p\",outcome=\"failed\"}", 0),
         ("fusewire_refusals_total{domain=\"p\",reason=\"open\"}", 1),
         ("fusewire_refusals_total{domain=\"p\",reason=\"ramp\"}", 0),
-        ("fusewire_attempts_total{provider=\"p\",outcome=\"transient\",effect=\"failure\"}", 1),
-        ("fusewire_attempts_total{provider=\"p\",outcome=\"success\",effect=\"success\"}", 1),
+        (
+            "fusewire_attempts_total{provider=\"p\",outcome=\"transient\",effect=\"failure\"}",
+            1,
+        ),
+        (
+            "fusewire_attempts_total{provider=\"p\",outcome=\"success\",effect=\"success\"}",
+            1,
+        ),
         ("fusewire_answers_total{route=\"/\",provider=\"p\"}", 1),
         ("fusewire_answers_total{route=\"/\",provider=\"none\"}", 2),
-        ("fusewire_fallbacks_total{route=\"/\",provider=\"p\",reason=\"breaker-open\"}", 1),
-        ("fusewire_fallbacks_total{route=\"/\",provider=\"p\",reason=\"provider-error\"}", 1),
+        (
+            "fusewire_fallbacks_total{route=\"/\",provider=\"p\",reason=\"breaker-open\"}",
+            1,
+        ),
+        (
+            "fusewire_fallbacks_total{route=\"/\",provider=\"p\",reason=\"provider-error\"}",
+            1,
+        ),
     ] {
         assert_eq!(metric(&gateway, series).await, Some(value), "{series}");
     }
@@ -92,7 +112,8 @@ chain = [\"hasty\", \"strict\"]
     upstream.say(Reply::Hang);
     get(&gateway, "/").await;
     for (provider, limit) in [("hasty", "total"), ("strict", "read")] {
-        let series = format!("fusewire_timeouts_total{{provider=\"{provider}\",limit=\"{limit}\"}}");
+        let series =
+            format!("fusewire_timeouts_total{{provider=\"{provider}\",limit=\"{limit}\"}}");
         assert_eq!(metric(&gateway, &series).await, Some(1), "{series}");
     }
 }
@@ -112,24 +133,50 @@ chain = [\"p\"]
     ))
     .await;
     let admin = gateway.admin().expect("an address");
-    let answer = client().get(format!("http://{admin}/metrics")).send().await.unwrap();
-    assert_eq!(header(&answer, "content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    let answer = client()
+        .get(format!("http://{admin}/metrics"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        header(&answer, "content-type"),
+        "text/plain; version=0.0.4; charset=utf-8"
+    );
     let text = answer.text().await.unwrap();
     for line in text.lines() {
         if let Some(help) = line.strip_prefix("# HELP ") {
             let sentence = help.split_once(' ').map_or("", |(_, sentence)| sentence);
-            assert!(sentence.ends_with('.') && !sentence.ends_with(".."), "{line}");
+            assert!(
+                sentence.ends_with('.') && !sentence.ends_with(".."),
+                "{line}"
+            );
         } else if !line.starts_with('#') {
             let value = line.rsplit(' ').next().unwrap_or_default();
-            assert!(line.starts_with("fusewire_") && value.parse::<f64>().is_ok(), "{line}");
+            assert!(
+                line.starts_with("fusewire_") && value.parse::<f64>().is_ok(),
+                "{line}"
+            );
         }
     }
-    assert!(text.contains("# TYPE fusewire_refusals_total counter\n"), "{text}");
-    assert!(text.contains("fusewire_store_mode{mode=\"shared\"} 1\n"), "{text}");
+    assert!(
+        text.contains("# TYPE fusewire_refusals_total counter\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("fusewire_store_mode{mode=\"shared\"} 1\n"),
+        "{text}"
+    );
 
     // The callers' side has a route for everything, and none of it is the gateway's.
     let answer = get(&gateway, "/metrics").await;
     assert_eq!(header(&answer, "fusewire-provider"), "p");
-    let health = get(&gateway, "/healthz").await.json::<serde_json::Value>().await.unwrap();
-    assert_eq!((&health["status"], &health["store"]), (&"ok".into(), &"shared".into()));
+    let health = get(&gateway, "/healthz")
+        .await
+        .json::<serde_json::Value>()
+        .await
+        .unwrap();
+    assert_eq!(
+        (&health["status"], &health["store"]),
+        (&"ok".into(), &"shared".into())
+    );
 }

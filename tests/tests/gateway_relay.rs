@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use fusewire::core::{DomainState, Phase, Target};
 use fusewire::gateway::Gateway;
-use fusewire_tests::gateway::{client, eventually, get, start};
+use fusewire_tests::fleet::until;
+use fusewire_tests::gateway::{client, get, start};
 use fusewire_tests::upstream::{End, Reply, Upstream};
 
 /// One failure opens; nothing is kept back beyond 10 bytes.
@@ -35,7 +36,10 @@ async fn state(gateway: &Gateway) -> DomainState {
 async fn a_long_answer_is_passed_on_while_it_comes_and_counted_when_it_has_ended() {
     let upstream = Upstream::start().await;
     let gateway = guarding(&upstream).await;
-    for head in ["content-length: 40\r\n\r\n", "transfer-encoding: chunked\r\n\r\n"] {
+    for head in [
+        "content-length: 40\r\n\r\n",
+        "transfer-encoding: chunked\r\n\r\n",
+    ] {
         let chunked = head.starts_with('t');
         let part = |text: &str| match chunked {
             true => format!("{:x}\r\n{text}\r\n", text.len()).into_bytes(),
@@ -47,17 +51,28 @@ async fn a_long_answer_is_passed_on_while_it_comes_and_counted_when_it_has_ended
             parts.push("0\r\n\r\n".into());
         }
         let before = state(&gateway).await.successes;
-        upstream.say(Reply::Bytes { parts, pause: Duration::from_millis(50), end: End::Close });
+        upstream.say(Reply::Bytes {
+            parts,
+            pause: Duration::from_millis(50),
+            end: End::Close,
+        });
         let mut answer = get(&gateway, "/").await;
         let first = answer.chunk().await.unwrap().expect("a part");
         assert!(first.starts_with(b"0123456789"), "{first:?}");
-        assert_eq!(state(&gateway).await.successes, before, "it has not ended yet");
+        assert_eq!(
+            state(&gateway).await.successes,
+            before,
+            "it has not ended yet"
+        );
         let mut rest = first.to_vec();
         while let Some(part) = answer.chunk().await.unwrap() {
             rest.extend_from_slice(&part);
         }
         assert_eq!(rest.len(), 40);
-        eventually("the success is counted", async || state(&gateway).await.successes == before + 1).await;
+        until("the success is counted", async || {
+            state(&gateway).await.successes == before + 1
+        })
+        .await;
     }
 }
 
@@ -69,8 +84,14 @@ async fn a_long_answer_that_breaks_off_is_broken_for_the_caller_and_a_failure_of
     upstream.say(Reply::raw(format!("{head}more than ten bytes"), End::Close));
     let answer = get(&gateway, "/").await;
     assert_eq!(answer.status(), 200, "it had begun well");
-    assert!(answer.bytes().await.is_err(), "half an answer passed for all of it");
-    eventually("the breaker is open", async || state(&gateway).await.phase == Phase::Open).await;
+    assert!(
+        answer.bytes().await.is_err(),
+        "half an answer passed for all of it"
+    );
+    until("the breaker is open", async || {
+        state(&gateway).await.phase == Phase::Open
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -84,11 +105,20 @@ async fn a_caller_who_goes_away_is_a_drop_and_not_a_failure() {
         upstream.say(reply);
         let (client, url) = (client(), url.clone());
         let calling = tokio::spawn(async move { client.get(url).send().await?.bytes().await });
-        eventually("the provider is asked", async || upstream.received().len() == times).await;
+        until("the provider is asked", async || {
+            upstream.received().len() == times
+        })
+        .await;
         calling.abort();
-        eventually("the attempt is given up", async || upstream.left_alone() == times).await;
+        until("the attempt is given up", async || {
+            upstream.left_alone() == times
+        })
+        .await;
         let state = state(&gateway).await;
-        assert_eq!((state.phase, state.failures, state.successes), (Phase::Closed, 0, 0));
+        assert_eq!(
+            (state.phase, state.failures, state.successes),
+            (Phase::Closed, 0, 0)
+        );
     }
 }
 
@@ -99,14 +129,24 @@ async fn a_gateway_that_is_stopped_lets_what_is_in_flight_end_and_takes_nothing_
     let guard = gateway.guard().clone();
     let url = format!("http://{}/", gateway.address());
     let parts = vec!["HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".into()];
-    upstream.say(Reply::Bytes { parts, pause: Duration::from_millis(300), end: End::Close });
+    upstream.say(Reply::Bytes {
+        parts,
+        pause: Duration::from_millis(300),
+        end: End::Close,
+    });
     let calling = tokio::spawn(client().get(&url).send());
-    eventually("the provider is asked", async || !upstream.received().is_empty()).await;
+    until("the provider is asked", async || {
+        !upstream.received().is_empty()
+    })
+    .await;
     gateway.stop().await;
     assert!(client().get(&url).send().await.is_err(), "it still listens");
     assert_eq!(calling.await.unwrap().unwrap().status(), 200);
     let states = guard.inspect(&Target::provider("p")).await;
-    assert_eq!(states[0].successes, 1, "the outcome was told before it ended");
+    assert_eq!(
+        states[0].successes, 1,
+        "the outcome was told before it ended"
+    );
 }
 
 #[tokio::test]
@@ -129,7 +169,10 @@ chain = [\"p\"]
     upstream.say(Reply::Hang);
     let url = format!("http://{}/", gateway.address());
     let calling = tokio::spawn(client().get(url).send());
-    eventually("the provider is asked", async || !upstream.received().is_empty()).await;
+    until("the provider is asked", async || {
+        !upstream.received().is_empty()
+    })
+    .await;
     gateway.stop().await;
     let answer = calling.await.unwrap().unwrap();
     assert_eq!(answer.status(), 503);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusewire::store::contract::{self, Delayed};
-use fusewire::store::{MemoryStore, RedisStore, Reply, Store, WatchedStore, Window};
+use fusewire::store::{Lane, MemoryStore, RedisStore, Reply, Store, WatchedStore, Window};
 use fusewire_tests::redis_server::RedisServer;
 
 async fn keeps_every_promise(store: Arc<dyn Store>) {
@@ -61,7 +61,7 @@ async fn hosts_whose_stores_are_on_one_redis_see_each_others_counts() {
         key: "fusewire:w:{p}".into(),
         epoch: 1,
         bucket: 0,
-        add: vec![fusewire::store::Lane {
+        add: vec![Lane {
             name: "failure".into(),
             amount: 1,
         }],
@@ -94,48 +94,39 @@ async fn an_operation_is_one_round_trip_whatever_it_asks_for() {
     assert!(store.count(windows.clone()).wait().await.is_ok());
     assert!(store.swap("s".into(), None, None, 0).wait().await.is_ok());
 
-    let before = reads(&server).await;
+    let mut admin = administrator(&server);
+    let before = reads(&mut admin);
     let values = store.get(vec!["a".into(), "b".into(), "c".into()]);
     assert!(values.wait().await.is_ok());
     assert!(store.count(windows).wait().await.is_ok());
     assert!(store.swap("s".into(), None, None, 0).wait().await.is_ok());
     // The two questions about reads are one read each, the second of which is counted.
-    assert_eq!(reads(&server).await - before, 3 + 1);
+    assert_eq!(reads(&mut admin) - before, 3 + 1);
 }
 
 /// How often the server has read from a connection.
-async fn reads(server: &RedisServer) -> u64 {
-    thread_local! {
-        static ASKS: std::cell::RefCell<Option<redis::Connection>> = const { std::cell::RefCell::new(None) };
-    }
-    let url = server.url();
-    ASKS.with_borrow_mut(|connection| {
-        let connection = connection.get_or_insert_with(|| {
-            let client = redis::Client::open(url).expect("a Redis URL");
-            client.get_connection().expect("a connection")
-        });
-        let info: String = redis::cmd("INFO")
-            .arg("stats")
-            .query(connection)
-            .expect("the statistics");
-        let reads = info
-            .lines()
-            .find_map(|line| line.strip_prefix("total_reads_processed:"));
-        reads
-            .expect("the number of reads")
-            .trim()
-            .parse()
-            .expect("a number")
-    })
+fn reads(admin: &mut redis::Connection) -> u64 {
+    let info: String = redis::cmd("INFO")
+        .arg("stats")
+        .query(admin)
+        .expect("the statistics");
+    info.lines()
+        .find_map(|line| line.strip_prefix("total_reads_processed:"))
+        .and_then(|reads| reads.trim().parse().ok())
+        .expect("the number of reads")
+}
+
+fn administrator(server: &RedisServer) -> redis::Connection {
+    redis::Client::open(server.url())
+        .and_then(|client| client.get_connection())
+        .expect("a connection")
 }
 
 #[tokio::test]
 async fn the_clock_is_the_servers() {
     let server = RedisServer::start();
     let store = connected(&server, "").await;
-    let mut connection = redis::Client::open(server.url())
-        .and_then(|client| client.get_connection())
-        .expect("a connection");
+    let mut connection = administrator(&server);
     let earliest = store.now_ms();
     let (s, us): (u64, u64) = redis::cmd("TIME").query(&mut connection).expect("the time");
     let latest = store.now_ms();
@@ -156,9 +147,7 @@ async fn dropping_the_store_closes_its_connection() {
     };
     drop(store);
     assert!(pending.await.is_err());
-    let mut connection = redis::Client::open(server.url())
-        .and_then(|client| client.get_connection())
-        .expect("a connection");
+    let mut connection = administrator(&server);
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     loop {
         let clients: String = redis::cmd("CLIENT")

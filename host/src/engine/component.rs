@@ -116,12 +116,30 @@ impl ComponentEngine {
         bindings::Policy::add_to_linker::<_, HasSelf<HostState>>(&mut linker, |state| state)
             .map_err(component_error)?;
         let pre = linker.instantiate_pre(&component).map_err(component_error)?;
+        let pre = bindings::PolicyPre::new(pre).map_err(component_error)?;
+        Self::start(wasmtime, pre, configuration, limits)
+    }
+
+    /// The same policy with another configuration, without compiling it again.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn with_configuration(&self, configuration: &str) -> Result<Self, LoadError> {
+        Self::start(self.wasmtime.clone(), self.pre.clone(), configuration, self.limits)
+    }
+
+    fn start(
+        wasmtime: Wasmtime,
+        pre: bindings::PolicyPre<HostState>,
+        configuration: &str,
+        limits: Limits,
+    ) -> Result<Self, LoadError> {
         let mut engine = Self {
             description: Description { name: String::new(), version: String::new(), record_schema: 0 },
             configuration: configuration.to_owned(),
             limits,
-            pre: bindings::PolicyPre::new(pre).map_err(component_error)?,
             wasmtime,
+            pre,
             spare: Mutex::default(),
         };
         let mut first = engine.instantiate()?;

@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use reqwest::Url;
 
+use super::headers;
 use super::relay::{Facts, Relay, millis, observe};
 use super::reply::{self, How};
 use super::routes::{self, Pattern};
@@ -22,7 +23,6 @@ use super::template::{Template, Unfit};
 use super::upstream::{
     self, Asked, Failure, Head, Outgoing, Timer, Upstream, client::is_idempotent,
 };
-use super::headers;
 use crate::guard::{Attempt, CallFacts, Called, Candidate, Guard, Try};
 use crate::metrics::Metrics;
 
@@ -45,10 +45,13 @@ pub(super) struct Route {
     pub(super) deadline: Option<Duration>,
 }
 
+/// What the gateway answers by itself. Boxed, since it is much larger than what is expected.
+type Refusal = Box<Response>;
+
 /// Answers one request. Dropping it, because the caller went away, drops the attempt under way.
 pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     tokio::select! {
-        answer = respond(&shared, request) => answer.unwrap_or_else(|problem| problem),
+        answer = respond(&shared, request) => answer.unwrap_or_else(|refusal| *refusal),
         () = shared.out_of_grace() => reply::problem(
             StatusCode::SERVICE_UNAVAILABLE,
             "stopping",
@@ -58,7 +61,7 @@ pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: Request) 
     }
 }
 
-async fn respond(shared: &Shared, request: Request) -> Result<Response, Response> {
+async fn respond(shared: &Shared, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let (route, rest) = find(shared, &parts)?;
     let call = Call {
@@ -74,20 +77,20 @@ async fn respond(shared: &Shared, request: Request) -> Result<Response, Response
     Ok(call.answer(&route.path.to_string(), &shared.metrics, called))
 }
 
-fn find<'s, 'p>(shared: &'s Shared, parts: &'p Parts) -> Result<(&'s Route, &'p str), Response> {
+fn find<'s, 'p>(shared: &'s Shared, parts: &'p Parts) -> Result<(&'s Route, &'p str), Refusal> {
     let path = parts.uri.path();
     let found = routes::find(shared.routes.iter().map(|r| &r.path), path);
     let Some((route, rest)) =
         found.and_then(|(at, rest)| shared.routes.get(at).map(|route| (route, rest)))
     else {
         let known: Vec<String> = shared.routes.iter().map(|r| r.path.to_string()).collect();
-        return Err(reply::problem_with(
+        return Err(Box::new(reply::problem_with(
             StatusCode::NOT_FOUND,
             "no-route",
             "No route takes this path",
             &format!("The gateway has no route for {path}."),
             ("routes", known.into()),
-        ));
+        )));
     };
     match &route.methods {
         Some(methods) if !methods.contains(&parts.method) => {
@@ -102,7 +105,7 @@ fn find<'s, 'p>(shared: &'s Shared, parts: &'p Parts) -> Result<(&'s Route, &'p 
             if let Ok(allowed) = HeaderValue::from_str(&allowed) {
                 response.headers_mut().insert(header::ALLOW, allowed);
             }
-            Err(response)
+            Err(Box::new(response))
         }
         _ => Ok((route, rest)),
     }
@@ -113,23 +116,23 @@ fn chain<'s>(
     route: &'s Route,
     rest: &str,
     query: &str,
-) -> Result<Vec<(&'s Provider, Url)>, Response> {
+) -> Result<Vec<(&'s Provider, Url)>, Refusal> {
     let filled = route
         .chain
         .iter()
         .map(|provider| Ok((&**provider, provider.url.fill(rest, query)?)));
     filled.collect::<Result<_, Unfit>>().map_err(|unfit| {
-        reply::problem(
+        Box::new(reply::problem(
             StatusCode::BAD_REQUEST,
             "request",
             "The request does not fit the route",
             &format!("The request does not fit the route: {unfit}."),
-        )
+        ))
     })
 }
 
 /// The whole body: it is sent again where an attempt fails.
-async fn read(body: Body, limit: usize) -> Result<Bytes, Response> {
+async fn read(body: Body, limit: usize) -> Result<Bytes, Refusal> {
     let whole = axum::body::to_bytes(body, limit);
     let (status, kind, title, detail) = match tokio::time::timeout(BODY_PATIENCE, whole).await {
         Ok(Ok(body)) => return Ok(body),
@@ -152,7 +155,7 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, Response> {
             format!("The body took longer than {BODY_PATIENCE:?}."),
         ),
     };
-    Err(reply::problem(status, kind, title, &detail))
+    Err(Box::new(reply::problem(status, kind, title, &detail)))
 }
 
 fn is_too_long(error: &axum::Error) -> bool {

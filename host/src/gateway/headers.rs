@@ -51,10 +51,7 @@ pub fn to_provider(headers: &HeaderMap) -> HeaderMap {
         headers.remove(name);
     }
     // RFC 9110, section 7.6.3: what forwards says so, which also shows a loop.
-    headers.append(
-        header::VIA,
-        HeaderValue::from_static("1.1 fusewire"),
-    );
+    headers.append(header::VIA, HeaderValue::from_static("1.1 fusewire"));
     headers
 }
 

@@ -65,6 +65,8 @@ fn unusable(setting: impl Into<String>) -> impl FnOnce(String) -> StartError {
 /// It cannot start.
 pub async fn serve(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), StartError> {
     let gateway = Gateway::builder(config).start().await?;
+    let metrics = gateway.admin.unwrap_or(gateway.address);
+    tracing::info!("listening on {}, metrics at {metrics}", gateway.address);
     shutdown.await;
     gateway.stop().await;
     Ok(())
@@ -187,7 +189,12 @@ impl Builder {
             phase,
         });
         let mut servers = JoinSet::new();
-        run(&mut servers, listener, callers(&shared, admin.is_none()), &shared);
+        run(
+            &mut servers,
+            listener,
+            callers(&shared, admin.is_none()),
+            &shared,
+        );
         let admin = admin.map(|(listener, address)| {
             run(&mut servers, listener, operators(&shared), &shared);
             address
@@ -280,9 +287,7 @@ fn callers(shared: &Arc<Shared>, with_metrics: bool) -> Router {
     if with_metrics {
         router = router.route("/metrics", get(metrics));
     }
-    router
-        .fallback(call::handle)
-        .with_state(Arc::clone(shared))
+    router.fallback(call::handle).with_state(Arc::clone(shared))
 }
 
 fn operators(shared: &Arc<Shared>) -> Router {

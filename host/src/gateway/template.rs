@@ -111,7 +111,10 @@ impl Template {
         const FORM: &str =
             r#"write a URL such as "https://geo.example/search?q={q}", with the host in full"#;
         let Some(Part::Text(fixed)) = self.parts.first() else {
-            return Err(malformed("it does not begin with a scheme and a host", FORM));
+            return Err(malformed(
+                "it does not begin with a scheme and a host",
+                FORM,
+            ));
         };
         let after_scheme = fixed.split_once("://").map_or("", |(_, rest)| rest);
         if self.parts.len() > 1 && !after_scheme.contains(['/', '?']) {
@@ -241,10 +244,7 @@ mod tests {
             fill("http://h/t/{path}?key=1&{query}", "3/4%2F5.png", "a=b&c").unwrap(),
             "http://h/t/3/4%2F5.png?key=1&a=b&c"
         );
-        assert_eq!(
-            fill(search, "", "lang=de"),
-            Err(Unfit::Missing("q".into()))
-        );
+        assert_eq!(fill(search, "", "lang=de"), Err(Unfit::Missing("q".into())));
     }
 
     #[test]

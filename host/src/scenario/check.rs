@@ -114,7 +114,7 @@ pub(super) fn fields(expected: &[Field], found: &Value) -> Option<Difference> {
 }
 
 /// Whether a value says what a missing one says.
-fn is_nothing(value: &Value) -> bool {
+pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Number(number) => number.as_u64() == Some(0),

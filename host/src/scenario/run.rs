@@ -30,7 +30,7 @@ pub struct TestOptions {
 /// Plays every scenario, and tells `out` what came of each. Answers whether all passed.
 ///
 /// # Errors
-/// A file or directory cannot be read, the Redis cannot be reached, or `out` cannot be written to.
+/// The policy cannot be loaded, a file or directory cannot be read, the Redis cannot be reached, or `out` cannot be written to.
 /// What is wrong inside a scenario is no error, but a failed scenario.
 pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool> {
     let redis = match &options.redis {
@@ -39,6 +39,7 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
         )),
         None => None,
     };
+    let policy = load(options.policy.as_deref()).map_err(io::Error::other)?;
     let (mut passed, mut failed) = (0u32, 0u32);
     for file in scenario_files(&options.files)? {
         let text = std::fs::read_to_string(&file).map_err(|error| with_path(&file, &error))?;
@@ -54,7 +55,7 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
             stores.push(("Redis", Arc::clone(redis) as Arc<dyn Store>));
         }
         let path = file.to_string_lossy();
-        let result = one(&text, &path, options.policy.as_deref(), &prefix, &stores).await;
+        let result = one(&text, &path, &policy, &prefix, &stores).await;
         match result {
             Ok((scenario, played)) => {
                 passed += 1;
@@ -86,12 +87,13 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
 async fn one(
     text: &str,
     path: &str,
-    policy: Option<&Path>,
+    policy: &ComponentEngine,
     prefix: &str,
     stores: &[(&str, Arc<dyn Store>)],
 ) -> Result<(Scenario, Played), String> {
     let scenario = Scenario::parse(text).map_err(|error| report::mistakes(path, &error))?;
-    let engine = load(policy, &scenario.configuration(prefix)).map_err(|error| match error {
+    let configured = policy.with_configuration(&scenario.configuration(prefix));
+    let engine = configured.map_err(|error| match error {
         LoadError::Configuration(problems) => misconfigured(path, &scenario, &problems),
         other => format!("  {path}: {other}\n"),
     })?;
@@ -120,10 +122,12 @@ async fn one(
     }
 }
 
-fn load(policy: Option<&Path>, configuration: &str) -> Result<ComponentEngine, LoadError> {
+/// The policy, compiled once; each scenario configures it anew.
+fn load(policy: Option<&Path>) -> Result<ComponentEngine, LoadError> {
+    const DEFAULTS: &str = "{}";
     match policy {
-        Some(path) => ComponentEngine::from_file(path, configuration, Limits::default()),
-        None => ComponentEngine::built_in(configuration),
+        Some(path) => ComponentEngine::from_file(path, DEFAULTS, Limits::default()),
+        None => ComponentEngine::built_in(DEFAULTS),
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! An entry whose lifetime is over is absent from that moment on. Its memory is given back later,
 //! a little with each write, so that no operation ever walks through all entries: see
-//! [`Entries::sweep`].
+//! `Entries::sweep`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

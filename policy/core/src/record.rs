@@ -22,6 +22,15 @@ pub(crate) const SCHEMA: u32 = 1;
 /// longer for a holder who does not come back.
 pub(crate) const LEASE_MAX_MS: u64 = 3_600_000;
 
+/// How far ahead of the present an epoch may lie, in ms: no clock of a fleet is an hour off. An
+/// epoch further ahead was not given by a close; believed, it would stand above every later one.
+const EPOCH_AHEAD_MAX_MS: u64 = 3_600_000;
+
+/// Whether a close may have given this epoch.
+pub(crate) fn is_epoch(epoch: u64, now: u64) -> bool {
+    epoch <= now.saturating_add(EPOCH_AHEAD_MAX_MS)
+}
+
 /// How long a record of a newer schema that is not closed is refused on, in ms, where it does not
 /// say until when in a form known here.
 const NEWER_WAIT_MS: u64 = 1_000;
@@ -130,7 +139,9 @@ impl Reading {
                     .clamp(now.saturating_add(NEWER_WAIT_MS), longest_opening(settings, now)),
             },
             Some(_) => match Record::from_fields(&fields) {
-                Some(record) if record.expires == 0 || now < record.expires => {
+                Some(record)
+                    if (record.expires == 0 || now < record.expires) && is_epoch(record.epoch, now) =>
+                {
                     Self::Known(record.believable(settings, now))
                 }
                 _ => Self::Absent,

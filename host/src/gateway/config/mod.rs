@@ -3,15 +3,18 @@
 //! | module | subject |
 //! |---|---|
 //! | [`finding`] | a problem or a warning, at its line and column |
-//! | [`load`] | from a file to a [`Config`], or to all that is wrong with it |
+//! | [`mod@load`] | from a file to a [`Config`], or to all that is wrong with it |
 //! | [`secret`] | a value that may be in the environment, and is never printed |
-//! | `read` | the sections of the file |
+//! | `read` | the file as a whole, and its smaller sections |
+//! | `providers`, `routes` | its larger ones |
 //!
 //! `host/fusewire.example.toml` shows every setting, and a test keeps it valid.
 
 pub mod finding;
 pub mod load;
+mod providers;
 mod read;
+mod routes;
 pub mod secret;
 
 use std::net::SocketAddr;

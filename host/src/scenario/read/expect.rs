@@ -5,6 +5,7 @@ use fusewire_core::{OverrideMode, Phase, RefusalReason};
 use serde_json::Value;
 
 use super::value::{WHOLE_MAX, optional_flag, optional_whole, optional_word, time_ms};
+use crate::scenario::check::is_nothing;
 use crate::scenario::script::{Expected, Field, Want, Wanted};
 use crate::scenario::words;
 
@@ -226,16 +227,12 @@ impl<'r, 'a> Fields<'r, 'a> {
     fn is(&mut self, name: &str, pointer: &'static str, value: impl Into<Value>) {
         let value = value.into();
         // Records leave out what is zero.
-        let nothing = value == Value::from(0) || value == Value::from("");
-        self.push(
-            name,
-            pointer,
-            if nothing {
-                Want::Nothing
-            } else {
-                Want::Is(value)
-            },
-        );
+        let want = if is_nothing(&value) {
+            Want::Nothing
+        } else {
+            Want::Is(value)
+        };
+        self.push(name, pointer, want);
     }
 
     pub(super) fn word<T: Copy>(

@@ -2,13 +2,13 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`suite`] | the list of promises, and running it |
-//! | [`values`] | `get` and `swap`: order, absence, any bytes, the other kind |
-//! | [`counters`] | `count`: lanes, buckets, epochs, limits |
-//! | [`lifetimes`] | what ends when, and what never extends it |
-//! | [`races`] | many clients at once |
-//! | [`probe`] | what the promises are tested with |
-//! | [`delayed`] | [`Delayed`]: any store, as one that answers later |
+//! | `suite` | the list of promises, and running it |
+//! | `values` | `get` and `swap`: order, absence, any bytes, the other kind |
+//! | `counters` | `count`: lanes, buckets, epochs, limits |
+//! | `lifetimes` | what ends when, and what never extends it |
+//! | `races` | many clients at once |
+//! | `probe` | what the promises are tested with |
+//! | `delayed` | [`Delayed`]: any store, as one that answers later |
 //!
 //! The promises are those of `wit/keyvalue.wit`. Each uses keys of its own, under
 //! `fusewire:contract:`, which expire; so a store that others use can be tested too.

@@ -2,11 +2,11 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`store`] | [`RedisStore`]: each operation as one round trip |
-//! | [`scripts`] | the Lua scripts, each with its contract and why it is one |
-//! | [`link`] | the one connection, and the task that brings it back |
-//! | [`clock`] | the fleet's clock: local monotonic time plus a measured offset |
-//! | [`errors`] | which of Redis's errors mean "out of reach", and which "will not be done" |
+//! | `store` | [`RedisStore`]: each operation as one round trip |
+//! | `scripts` | the Lua scripts, each with its contract and why it is one |
+//! | `link` | the one connection, and the task that brings it back |
+//! | `clock` | the fleet's clock: local monotonic time plus a measured offset |
+//! | `errors` | which of Redis's errors mean "out of reach", and which "will not be done" |
 //!
 //! # Keys
 //!

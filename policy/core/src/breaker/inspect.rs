@@ -43,10 +43,9 @@ fn read(
     let windows: Vec<_> = domains
         .iter()
         .zip(&seen)
-        .filter_map(|(domain, seen)| {
+        .map(|(domain, seen)| {
             let breaker = &config.settings(domain.provider()).breaker;
-            let key = domain.window_key(&config.prefix);
-            rules::windows(breaker, &key, seen.epoch(), now, None).into_iter().next()
+            rules::longest(breaker, &domain.window_key(&config.prefix), seen.epoch(), now, None)
         })
         .collect();
     let tallies = session.count(&windows)?;

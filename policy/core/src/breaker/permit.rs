@@ -2,11 +2,13 @@
 //!
 //! `c:1712` counts in epoch 1712, `l:9f3a` holds the lease 9f3a, `u` was admitted without the
 //! store, `x` counts nowhere; joined by commas. A forged text either parses, and then names an
-//! epoch or a lease that the store knows better about, or it does not.
+//! epoch or a lease that the store knows better about, or it does not. An epoch that no close can
+//! have given yet does not.
 
 use std::fmt::Write as _;
 
 use super::types::Permit;
+use crate::record;
 use crate::target::Domain;
 
 /// Leases' tokens are sixteen hexadecimal digits.
@@ -46,7 +48,7 @@ pub(super) fn write(stamps: &[Stamp]) -> String {
 ///
 /// # Errors
 /// A sentence that says why this is no permit of ours.
-pub(super) fn read(permit: &Permit) -> Result<Vec<(Domain, Stamp)>, String> {
+pub(super) fn read(permit: &Permit, now: u64) -> Result<Vec<(Domain, Stamp)>, String> {
     let domains = permit.target.domains()?;
     let stamps: Vec<&str> = permit.token.split(',').take(domains.len().saturating_add(1)).collect();
     if stamps.len() != domains.len() {
@@ -57,7 +59,7 @@ pub(super) fn read(permit: &Permit) -> Result<Vec<(Domain, Stamp)>, String> {
         .zip(stamps)
         .map(|(domain, text)| {
             let stamp = match text.split_once(':') {
-                Some(("c", epoch)) => epoch.parse().ok().map(Stamp::Epoch),
+                Some(("c", epoch)) => epoch.parse().ok().filter(|at| record::is_epoch(*at, now)).map(Stamp::Epoch),
                 Some(("l", token)) if is_token(token) => Some(Stamp::Lease(token.into())),
                 None if text == "u" => Some(Stamp::Unshared),
                 None if text == "x" => Some(Stamp::Uncounted),
@@ -87,14 +89,14 @@ mod tests {
         let stamps = [Stamp::Epoch(7), Stamp::Lease(lease_token(9)), Stamp::Unshared];
         let target = Target { provider: "p".into(), account: Some("a".into()), operation: Some("o".into()) };
         let permit = Permit { target, probe: true, token: write(&stamps) };
-        let read: Vec<Stamp> = read(&permit).unwrap().into_iter().map(|(_, stamp)| stamp).collect();
+        let read: Vec<Stamp> = read(&permit, 0).unwrap().into_iter().map(|(_, stamp)| stamp).collect();
         assert_eq!(read, stamps);
     }
 
     proptest! {
         #[test]
         fn a_forged_permit_is_survived(token: String, provider: String, account: Option<String>) {
-            let _ = read(&Permit { target: Target { provider, account, operation: None }, probe: false, token });
+            let _ = read(&Permit { target: Target { provider, account, operation: None }, probe: false, token }, 1);
         }
     }
 }

@@ -5,13 +5,13 @@
 //! during the cool-down.
 
 use super::permit::{self, Stamp};
-use super::rules::{self, Share};
+use super::rules::{self, Said, Share};
 use super::types::{
     Context, Ending, Event, EventKind, IgnoredReason, Permit, Phase, ProbeOutcome, Transition,
 };
 use crate::config::{Config, Settings};
 use crate::observation::{Blame, Effect, Verdict};
-use crate::record::{Reading, Record, Seen};
+use crate::record::{self, Reading, Record, Seen};
 use crate::store::{KeyValue, Session, Stop, Suspended, Tally, Window};
 use crate::target::{Domain, Scope};
 
@@ -36,7 +36,7 @@ pub fn settle(
         context,
         events: Vec::new(),
     };
-    let stamped = match permit::read(permit) {
+    let stamped = match permit::read(permit, context.now_ms) {
         Ok(stamped) => stamped,
         Err(why) => {
             call.event("", EventKind::Ignored(IgnoredReason::InvalidPermit), why);
@@ -70,17 +70,13 @@ impl Call<'_> {
         for (domain, stamp) in stamped {
             let Stamp::Epoch(epoch) = stamp else { continue };
             let Some(share) = self.share(domain, stamped) else { continue };
-            let own = self.windows(domain, *epoch, share);
-            counted.push((domain, *epoch, share, own.len()));
-            windows.extend(own);
+            counted.push((domain, *epoch, share));
+            windows.push(self.window(domain, *epoch, share));
         }
         if !windows.is_empty() {
             let tallies = session.count(&windows)?;
-            let mut rest = tallies.as_slice();
-            for (domain, epoch, share, own) in counted {
-                let (tallies, others) = rest.split_at_checked(own).unwrap_or((rest, &[]));
-                rest = others;
-                self.judge(session, domain, epoch, share, tallies)?;
+            for ((domain, epoch, share), tally) in counted.into_iter().zip(&tallies) {
+                self.judge(session, domain, epoch, share, tally)?;
             }
         }
         for (domain, stamp) in stamped {
@@ -125,9 +121,31 @@ impl Call<'_> {
         }
     }
 
-    fn windows(&self, domain: &Domain, epoch: u64, share: Share) -> Vec<Window> {
+    fn window(&self, domain: &Domain, epoch: u64, share: Share) -> Window {
         let key = domain.window_key(&self.config.prefix);
-        rules::windows(&self.settings.breaker, &key, epoch, self.context.now_ms, Some(share))
+        rules::longest(&self.settings.breaker, &key, epoch, self.context.now_ms, Some(share))
+    }
+
+    /// The rule that trips in this epoch, if any does.
+    fn tripped(
+        &self,
+        session: &mut Session<'_>,
+        domain: &Domain,
+        epoch: u64,
+        longest: &Tally,
+    ) -> Result<Option<&'static str>, Stop> {
+        let breaker = &self.settings.breaker;
+        match rules::judge(breaker, longest) {
+            Said::Tripped(rule) => Ok(Some(rule)),
+            Said::Nothing => Ok(None),
+            Said::LookCloser => {
+                let key = domain.window_key(&self.config.prefix);
+                let window = rules::shortest(breaker, &key, epoch, self.context.now_ms);
+                let tallies = session.count(&[window])?;
+                let shortest = tallies.first().filter(|tally| tally.epoch == epoch);
+                Ok(shortest.and_then(|tally| rules::tripped_closely(breaker, tally)))
+            }
+        }
     }
 
     /// Reads the domain's record.
@@ -149,12 +167,12 @@ impl Call<'_> {
         domain: &Domain,
         epoch: u64,
         share: Share,
-        tallies: &[Tally],
+        tally: &Tally,
     ) -> Result<(), Stop> {
-        let owner = tallies.first().map_or(0, |t| t.epoch);
+        let owner = tally.epoch;
         if owner <= epoch {
-            return match rules::tripped(&self.settings.breaker, tallies) {
-                Some(rule) => self.trip(session, domain, epoch, rule),
+            return match self.tripped(session, domain, epoch, tally)? {
+                Some(rule) => self.trip(session, domain, epoch, share, rule),
                 None => Ok(()),
             };
         }
@@ -163,7 +181,7 @@ impl Call<'_> {
         // every outcome would be taken for stale for as long as there is traffic.
         let key = domain.record_key(&self.config.prefix);
         let seen = self.look(session, &key)?;
-        let lost = match &seen.reading {
+        let lost = record::is_epoch(owner, self.context.now_ms) && match &seen.reading {
             Reading::Absent => epoch == 0,
             Reading::Known(record) => record.phase == Phase::Closed && record.epoch == epoch,
             Reading::Newer { .. } => false,
@@ -175,16 +193,25 @@ impl Call<'_> {
         let base = seen.record().cloned().unwrap_or_else(Record::fresh);
         // Where another host was first, it wrote the same.
         self.put(session, &key, &seen, Record { epoch: owner, ..base })?;
-        let tallies = session.count(&self.windows(domain, owner, share))?;
-        match rules::tripped(&self.settings.breaker, &tallies) {
-            Some(rule) if tallies.first().is_some_and(|t| t.epoch == owner) => {
-                self.trip(session, domain, owner, rule)
-            }
-            _ => Ok(()),
+        let tallies = session.count(&[self.window(domain, owner, share)])?;
+        let Some(tally) = tallies.first().filter(|tally| tally.epoch == owner) else {
+            return Ok(());
+        };
+        match self.tripped(session, domain, owner, tally)? {
+            Some(rule) => self.trip(session, domain, owner, share, rule),
+            None => Ok(()),
         }
     }
 
-    fn trip(&mut self, session: &mut Session<'_>, domain: &Domain, epoch: u64, rule: &str) -> Result<(), Stop> {
+    /// Opens the domain, where it still is closed in the epoch that the outcome belongs to.
+    fn trip(
+        &mut self,
+        session: &mut Session<'_>,
+        domain: &Domain,
+        epoch: u64,
+        share: Share,
+        rule: &str,
+    ) -> Result<(), Stop> {
         let now = self.context.now_ms;
         let key = domain.record_key(&self.config.prefix);
         for _ in 0..super::ROUNDS {
@@ -197,7 +224,11 @@ impl Call<'_> {
                 }
                 Reading::Known(record) if record.phase == Phase::Closed => record.clone(),
                 Reading::Known(_) | Reading::Newer { .. } => {
-                    self.ignored(domain, IgnoredReason::Late, "the breaker opened while the call was under way");
+                    // A late success comes this way only while the window is still full of
+                    // failures, so counting it would say nothing.
+                    if share.failed {
+                        self.ignored(domain, IgnoredReason::Late, "the breaker opened while the call was under way");
+                    }
                     return Ok(());
                 }
             };

@@ -35,8 +35,14 @@ fn parse_number(text: &str, now_ms: u64) -> Option<u64> {
     }
     // Digits alone: what does not fit is as good as for ever.
     let number: u64 = whole.parse().unwrap_or(u64::MAX);
-    let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
-    let ms = number.saturating_mul(1_000).saturating_add(thousandths.parse().unwrap_or(0));
+    // The first three digits, those that are not there being zeros.
+    let thousandths = [100u64, 10, 1]
+        .into_iter()
+        .zip(fraction.bytes())
+        .fold(0u64, |sum, (weight, digit)| {
+            sum.saturating_add(weight.saturating_mul(u64::from(digit.saturating_sub(b'0'))))
+        });
+    let ms = number.saturating_mul(1_000).saturating_add(thousandths);
     Some(if number >= TIME_MS_FROM {
         number.saturating_sub(now_ms)
     } else if number >= TIME_FROM {

@@ -237,8 +237,12 @@ impl<'a> Reader<'a> {
 /// A text in quotes, without what would break the line. (Rust's own form of a quoted text brings
 /// tables of all of Unicode with it.)
 pub(crate) fn quoted(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    format!("\"{plain}\"")
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        quoted.push(if c.is_control() { '\u{fffd}' } else { c });
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// "`x` is a number", without repeating values that may be long or secret.
