@@ -101,7 +101,9 @@ fn load(args: &ConfigArgs) -> Option<config::Config> {
 
 async fn serve(args: ConfigArgs) -> anyhow::Result<ExitCode> {
     logging::init();
-    let Some(config) = load(&args) else { return Ok(ExitCode::FAILURE) };
+    let Some(config) = load(&args) else {
+        return Ok(ExitCode::FAILURE);
+    };
     gateway::serve(config, interrupted()).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -123,7 +125,9 @@ async fn interrupted() {
 }
 
 fn check(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
-    let Some(config) = load(args) else { return Ok(ExitCode::FAILURE) };
+    let Some(config) = load(args) else {
+        return Ok(ExitCode::FAILURE);
+    };
     let (providers, routes) = (config.providers.len(), config.routes.len());
     println!(
         "{}: good, with {providers} provider{} and {routes} route{}",
@@ -135,7 +139,11 @@ fn check(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
-    let options = demo::Options { forever: args.forever, redis: args.redis, plain: args.plain };
+    let options = demo::Options {
+        forever: args.forever,
+        redis: args.redis,
+        plain: args.plain,
+    };
     demo::run(options).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -148,7 +156,13 @@ async fn test(args: TestArgs) -> anyhow::Result<ExitCode> {
         verbose: args.verbose,
     };
     let mut out = std::io::stdout();
-    let passed = scenario::run(&options, &mut out).await.context("cannot write the report")?;
+    let passed = scenario::run(&options, &mut out)
+        .await
+        .context("cannot write the report")?;
     out.flush()?;
-    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if passed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -14,7 +14,8 @@ use std::time::Instant;
 use fusewire::engine::{Answer, Call, ComponentEngine, Engine, Limits, NativeEngine, Tape};
 use fusewire::store::{MemoryStore, Store};
 use fusewire_core::{
-    Context, Decision, Ending, Observation, OverrideMode, OverrideOrder, Permit, Response, Target, Verdict,
+    Context, Decision, Ending, Observation, OverrideMode, OverrideOrder, Permit, Response, Target,
+    Verdict,
 };
 
 const ROUNDS: usize = 41;
@@ -30,12 +31,19 @@ struct Side {
 
 impl Side {
     fn new(engine: impl Engine) -> Self {
-        Self { engine: Box::new(engine), store: Arc::new(MemoryStore::new()), prefix: "fusewire".into() }
+        Self {
+            engine: Box::new(engine),
+            store: Arc::new(MemoryStore::new()),
+            prefix: "fusewire".into(),
+        }
     }
 
     fn run(&self, call: &Call) -> Answer {
         let mut tape = Tape::new(Arc::clone(&self.store), Arc::clone(&self.prefix));
-        self.engine.run(call, &mut tape).expect("no fault").expect("the store answers at once")
+        self.engine
+            .run(call, &mut tape)
+            .expect("no fault")
+            .expect("the store answers at once")
     }
 
     fn admit(&self, target: &Target) -> Option<Permit> {
@@ -54,7 +62,11 @@ impl Side {
     }
 
     fn settle(&self, permit: Permit, verdict: Verdict) {
-        black_box(self.run(&Call::Settle(permit, Ending::Judged(verdict), Context::at(NOW, 2))));
+        black_box(self.run(&Call::Settle(
+            permit,
+            Ending::Judged(verdict),
+            Context::at(NOW, 2),
+        )));
     }
 
     fn whole(&self, target: &Target) {
@@ -87,31 +99,87 @@ fn measure(sides: [&Side; 2], work: impl Fn(&Side)) -> [f64; 2] {
 
 fn main() {
     let native = Side::new(NativeEngine::new("{}").expect("the defaults"));
-    let file = std::env::args().skip(1).find(|argument| argument.ends_with(".wasm"));
-    let component = Side::new(match &file {
-        Some(file) => ComponentEngine::from_file(file.as_ref(), "{}", Limits::default()),
-        None => ComponentEngine::built_in("{}"),
-    }.expect("the policy loads"));
+    let file = std::env::args()
+        .skip(1)
+        .find(|argument| argument.ends_with(".wasm"));
+    let component = Side::new(
+        match &file {
+            Some(file) => ComponentEngine::from_file(file.as_ref(), "{}", Limits::default()),
+            None => ComponentEngine::built_in("{}"),
+        }
+        .expect("the policy loads"),
+    );
     let sides = [&native, &component];
-    let (fresh, open, known) = (Target::provider("fresh"), Target::provider("open"), Target::provider("known"));
+    let (fresh, open, known) = (
+        Target::provider("fresh"),
+        Target::provider("open"),
+        Target::provider("known"),
+    );
     for side in sides {
-        let order = |mode| OverrideOrder { mode, who: "bench".into(), why: "bench".into(), until_ms: 0 };
-        for (domain, mode) in [("open", OverrideMode::Open), ("known", OverrideMode::Observe)] {
-            side.run(&Call::Order(domain.into(), Some(order(mode)), Context::at(NOW, 3)));
+        let order = |mode| OverrideOrder {
+            mode,
+            who: "bench".into(),
+            why: "bench".into(),
+            until_ms: 0,
+        };
+        for (domain, mode) in [
+            ("open", OverrideMode::Open),
+            ("known", OverrideMode::Observe),
+        ] {
+            side.run(&Call::Order(
+                domain.into(),
+                Some(order(mode)),
+                Context::at(NOW, 3),
+            ));
         }
     }
     let permit = native.admit(&fresh).expect("allowed");
     let verdict = native.classify(&fresh);
 
-    println!("{:<44}{:>10}{:>12}{:>8}", "ns a call, median", "native", "component", "ratio");
+    println!(
+        "{:<44}{:>10}{:>12}{:>8}",
+        "ns a call, median", "native", "component", "ratio"
+    );
     let print = |what: &str, [native, component]: [f64; 2]| {
-        println!("{what:<44}{native:>10.0}{component:>12.0}{:>8.2}", component / native);
+        println!(
+            "{what:<44}{native:>10.0}{component:>12.0}{:>8.2}",
+            component / native
+        );
     };
-    print("admit, never tripped", measure(sides, |s| { black_box(s.admit(&fresh)); }));
-    print("admit, with a record in the store", measure(sides, |s| { black_box(s.admit(&known)); }));
-    print("admit, refused", measure(sides, |s| { black_box(s.admit(&open)); }));
-    print("classify a 200", measure(sides, |s| { black_box(s.classify(&fresh)); }));
-    print("settle a success", measure(sides, |s| s.settle(permit.clone(), verdict.clone())));
-    print("admit + classify + settle (goal: 4 times)", measure(sides, |s| s.whole(&fresh)));
-    print("the same, with a record in the store", measure(sides, |s| s.whole(&known)));
+    print(
+        "admit, never tripped",
+        measure(sides, |s| {
+            black_box(s.admit(&fresh));
+        }),
+    );
+    print(
+        "admit, with a record in the store",
+        measure(sides, |s| {
+            black_box(s.admit(&known));
+        }),
+    );
+    print(
+        "admit, refused",
+        measure(sides, |s| {
+            black_box(s.admit(&open));
+        }),
+    );
+    print(
+        "classify a 200",
+        measure(sides, |s| {
+            black_box(s.classify(&fresh));
+        }),
+    );
+    print(
+        "settle a success",
+        measure(sides, |s| s.settle(permit.clone(), verdict.clone())),
+    );
+    print(
+        "admit + classify + settle (goal: 4 times)",
+        measure(sides, |s| s.whole(&fresh)),
+    );
+    print(
+        "the same, with a record in the store",
+        measure(sides, |s| s.whole(&known)),
+    );
 }

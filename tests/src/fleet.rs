@@ -51,7 +51,10 @@ pub async fn redis(url: &str) -> Arc<dyn Store> {
 pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !is_so().await {
-        assert!(started.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain: {what}");
+        assert!(
+            started.elapsed() < DEADLINE,
+            "waited {DEADLINE:?} in vain: {what}"
+        );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -69,7 +72,10 @@ pub async fn fail(guard: &Guard, target: &Target) {
 /// # Panics
 /// The call is refused.
 pub async fn settle_with(guard: &Guard, target: &Target, status: u16) {
-    let admitted = guard.admit(target, &CallFacts::default()).await.expect("admitted");
+    let admitted = guard
+        .admit(target, &CallFacts::default())
+        .await
+        .expect("admitted");
     let seen = Observation::response(Response::status(status), guard.now_ms());
     admitted.settle(guard.classify(target, &seen));
     guard.settled().await;
@@ -83,7 +89,11 @@ pub async fn trip(guard: &Guard, target: &Target) {
     for _ in 0..3 {
         fail(guard, target).await;
     }
-    assert_eq!(state(guard, target).await.phase, Phase::Open, "three failures trip it");
+    assert_eq!(
+        state(guard, target).await.phase,
+        Phase::Open,
+        "three failures trip it"
+    );
 }
 
 /// The provider's domain as it stands.
@@ -91,10 +101,18 @@ pub async fn trip(guard: &Guard, target: &Target) {
 /// # Panics
 /// The store does not answer.
 pub async fn state(guard: &Guard, target: &Target) -> DomainState {
-    guard.inspect(target).await.into_iter().next().expect("the store answers")
+    guard
+        .inspect(target)
+        .await
+        .into_iter()
+        .next()
+        .expect("the store answers")
 }
 
 /// Waits until the cool-down of a tripped breaker is over.
 pub async fn cool_down_is_over(guard: &Guard, target: &Target) {
-    until("the cool-down is over", async || state(guard, target).await.phase == Phase::HalfOpen).await;
+    until("the cool-down is over", async || {
+        state(guard, target).await.phase == Phase::HalfOpen
+    })
+    .await;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fusewire::engine::{Answer, Call, ComponentEngine, Engine, LoadError, Limits, Tape};
+use fusewire::engine::{Answer, Call, ComponentEngine, Engine, Limits, LoadError, Tape};
 use fusewire::store::{MemoryStore, Store};
 use fusewire_core::{
     Blame, Context, Effect, Ending, Field, Media, Observation, Outcome, Permit, Response, Target,
@@ -15,13 +15,20 @@ static ENGINE: LazyLock<ComponentEngine> =
     LazyLock::new(|| ComponentEngine::built_in("{}").expect("the policy loads"));
 
 fn tries() -> Config {
-    Config { cases: 10_000, failure_persistence: None, ..Config::default() }
+    Config {
+        cases: 10_000,
+        failure_persistence: None,
+        ..Config::default()
+    }
 }
 
 /// Makes a call on a store that answers at once.
 fn run(store: &Arc<dyn Store>, call: &Call) -> Answer {
     let mut tape = Tape::new(Arc::clone(store), "fusewire".into());
-    ENGINE.run(call, &mut tape).expect("no trap").expect("no suspension")
+    ENGINE
+        .run(call, &mut tape)
+        .expect("no trap")
+        .expect("no suspension")
 }
 
 fn one_of<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> {
@@ -84,7 +91,10 @@ fn record() -> impl Strategy<Value = Vec<u8>> {
         Just(r#"{"mode":"observe","who":"x","why":"y","until":0}"#.to_owned()),
         Just("[[[[[[[[]]]]]]]]".to_owned()),
     ];
-    const NAMES: &[&str] = &["schema", "revision", "phase", "epoch", "until", "openings", "passed", "lease", "override", "expires"];
+    const NAMES: &[&str] = &[
+        "schema", "revision", "phase", "epoch", "until", "openings", "passed", "lease", "override",
+        "expires",
+    ];
     let fields = proptest::collection::vec((one_of(NAMES), field), 0..12);
     prop_oneof![
         4 => fields.prop_map(|fields| {
@@ -160,19 +170,37 @@ proptest! {
 #[test]
 fn huge_and_deep_inputs_are_answered_within_the_deadline() {
     let deep = "[".repeat(100_000);
-    let wide = format!("{{\"providers\":{{{}\"z\":{{}}}}}}", (0..20_000).map(|n| format!("\"p{n}\":{{}},")).collect::<String>());
+    let wide = format!(
+        "{{\"providers\":{{{}\"z\":{{}}}}}}",
+        (0..20_000)
+            .map(|n| format!("\"p{n}\":{{}},"))
+            .collect::<String>()
+    );
     for text in [&deep, &format!("{{\"a\":{deep}"), &"9".repeat(100_000)] {
-        let refused = ComponentEngine::from_bytes(fusewire::engine::BUILT_IN, text, Limits::default());
-        assert!(matches!(refused, Err(LoadError::Configuration(_))), "it says what is wrong");
+        let refused =
+            ComponentEngine::from_bytes(fusewire::engine::BUILT_IN, text, Limits::default());
+        assert!(
+            matches!(refused, Err(LoadError::Configuration(_))),
+            "it says what is wrong"
+        );
     }
     // Twenty thousand providers: either in time and memory, or refused for one of them; no hang.
     let _ = ComponentEngine::built_in(&wide);
 
     let mut response = Response::status(503);
     response.headers = (0..5_000)
-        .map(|n| Field { name: format!("x-{n}"), value: "y".repeat(100) })
-        .chain([Field { name: "retry-after".into(), value: "9".repeat(100_000) }])
+        .map(|n| Field {
+            name: format!("x-{n}"),
+            value: "y".repeat(100),
+        })
+        .chain([Field {
+            name: "retry-after".into(),
+            value: "9".repeat(100_000),
+        }])
         .collect();
     let verdict = ENGINE.classify(&Target::provider("p"), &Observation::response(response, 1));
-    assert_eq!(verdict.expect("no trap").retry_after_ms, Some(6 * 3_600_000));
+    assert_eq!(
+        verdict.expect("no trap").retry_after_ms,
+        Some(6 * 3_600_000)
+    );
 }

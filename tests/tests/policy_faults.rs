@@ -9,14 +9,21 @@ use fusewire::store::MemoryStore;
 use fusewire_core::{Observation, Response, Target};
 
 /// Enough memory for a policy and its configuration, and not for a request of megabytes.
-const TIGHT: Limits = Limits { deadline: Duration::from_millis(500), memory: 2 << 20, spare_instances: 4 };
+const TIGHT: Limits = Limits {
+    deadline: Duration::from_millis(500),
+    memory: 2 << 20,
+    spare_instances: 4,
+};
 
 fn tight() -> ComponentEngine {
     ComponentEngine::from_bytes(BUILT_IN, "{}", TIGHT).expect("the policy loads")
 }
 
 fn huge() -> Target {
-    Target { operation: Some("x".repeat(4 << 20)), ..Target::provider("p") }
+    Target {
+        operation: Some("x".repeat(4 << 20)),
+        ..Target::provider("p")
+    }
 }
 
 #[test]
@@ -24,7 +31,10 @@ fn a_call_that_wants_too_much_memory_costs_one_instance_and_the_next_call_has_an
     let engine = tight();
     let seen = Observation::response(Response::status(200), 1);
     for _ in 0..3 {
-        assert!(matches!(engine.classify(&huge(), &seen), Err(Fault::Trap(_))));
+        assert!(matches!(
+            engine.classify(&huge(), &seen),
+            Err(Fault::Trap(_))
+        ));
         assert!(engine.classify(&Target::provider("p"), &seen).is_ok());
     }
 }
@@ -41,18 +51,31 @@ async fn a_call_whose_policy_traps_is_let_through_and_said_so() {
     let guard = Guard::builder(Arc::new(tight()), Arc::new(MemoryStore::new()))
         .observer(Arc::new(observer))
         .build();
-    let admitted = guard.admit(&huge(), &CallFacts::default()).await.expect("let through");
+    let admitted = guard
+        .admit(&huge(), &CallFacts::default())
+        .await
+        .expect("let through");
     let seen = Observation::response(Response::status(500), guard.now_ms());
     admitted.settle(guard.classify(&huge(), &seen));
     let faults = faults.lock().unwrap();
     assert_eq!(faults.len(), 2, "{faults:?}");
-    assert!(faults[0].starts_with("admit: the policy trapped: "), "{faults:?}");
-    assert!(faults[1].starts_with("classify: the policy trapped: "), "{faults:?}");
+    assert!(
+        faults[0].starts_with("admit: the policy trapped: "),
+        "{faults:?}"
+    );
+    assert!(
+        faults[1].starts_with("classify: the policy trapped: "),
+        "{faults:?}"
+    );
 }
 
 #[test]
 fn a_policy_that_takes_too_long_is_interrupted() {
-    let hurried = Limits { deadline: Duration::from_millis(1), memory: 512 << 20, spare_instances: 1 };
+    let hurried = Limits {
+        deadline: Duration::from_millis(1),
+        memory: 512 << 20,
+        spare_instances: 1,
+    };
     let long = format!("[{}0]", "0,".repeat(8 << 20));
     match ComponentEngine::from_bytes(BUILT_IN, &long, hurried) {
         Err(LoadError::Setup(Fault::Deadline(1))) => {}
@@ -63,13 +86,23 @@ fn a_policy_that_takes_too_long_is_interrupted() {
 
 #[test]
 fn what_is_no_policy_is_refused_with_the_reason() {
-    let load = |bytes: &[u8]| ComponentEngine::from_bytes(bytes, "{}", Limits::default()).err().expect("refused");
+    let load = |bytes: &[u8]| {
+        ComponentEngine::from_bytes(bytes, "{}", Limits::default())
+            .err()
+            .expect("refused")
+    };
     let not_wasm = load(b"policy");
-    assert!(not_wasm.to_string().starts_with("cannot load the policy: "), "{not_wasm}");
+    assert!(
+        not_wasm.to_string().starts_with("cannot load the policy: "),
+        "{not_wasm}"
+    );
     let truncated = load(&BUILT_IN[..BUILT_IN.len() / 2]);
     assert!(matches!(truncated, LoadError::Component(_)), "{truncated}");
     let greedy = load(br#"(component (import "wasi:clocks/wall-clock@0.2.0" (instance)))"#);
-    assert!(matches!(&greedy, LoadError::Import(name) if name == "wasi:clocks/wall-clock@0.2.0"), "{greedy}");
+    assert!(
+        matches!(&greedy, LoadError::Import(name) if name == "wasi:clocks/wall-clock@0.2.0"),
+        "{greedy}"
+    );
     let empty = load(b"(component)");
     assert!(empty.to_string().contains("fusewire:policy/"), "{empty}");
 }

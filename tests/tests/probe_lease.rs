@@ -27,7 +27,11 @@ impl Worker {
             .expect("the worker starts");
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("its output"));
-        let mut worker = Self { child, input, output };
+        let mut worker = Self {
+            child,
+            input,
+            output,
+        };
         assert_eq!(worker.line(), "ready");
         worker
     }
@@ -40,7 +44,10 @@ impl Worker {
 
     fn go(&mut self) {
         let input = self.input.as_mut().expect("its input");
-        input.write_all(b"go\n").and_then(|()| input.flush()).expect("the worker listens");
+        input
+            .write_all(b"go\n")
+            .and_then(|()| input.flush())
+            .expect("the worker listens");
     }
 
     /// Probes, calls allowed, calls refused.
@@ -50,7 +57,9 @@ impl Worker {
             .split(' ')
             .filter_map(|part| part.split_once('=')?.1.parse().ok())
             .collect();
-        numbers.try_into().unwrap_or_else(|_| panic!("an odd line of the worker: {line:?}"))
+        numbers
+            .try_into()
+            .unwrap_or_else(|_| panic!("an odd line of the worker: {line:?}"))
     }
 }
 
@@ -63,7 +72,9 @@ impl Drop for Worker {
 
 async fn guard(server: &RedisServer, instance: &str) -> Guard {
     let store = fleet::redis(&server.url()).await;
-    Guard::builder(fleet::engine(QUICK), store).instance(instance).build()
+    Guard::builder(fleet::engine(QUICK), store)
+        .instance(instance)
+        .build()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -77,7 +88,8 @@ async fn of_twenty_tasks_exactly_one_probes() {
         let barrier = Arc::new(Barrier::new(20));
         let tasks: Vec<_> = (0..20)
             .map(|_| {
-                let (guard, target, barrier) = (guard.clone(), target.clone(), Arc::clone(&barrier));
+                let (guard, target, barrier) =
+                    (guard.clone(), target.clone(), Arc::clone(&barrier));
                 tokio::spawn(async move {
                     barrier.wait().await;
                     guard.admit(&target, &CallFacts::default()).await
@@ -88,10 +100,21 @@ async fn of_twenty_tasks_exactly_one_probes() {
         for task in tasks {
             answers.push(task.await.expect("the task ends"));
         }
-        let probes = answers.iter().flatten().filter(|admitted| admitted.is_probe()).count();
-        let refused: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
+        let probes = answers
+            .iter()
+            .flatten()
+            .filter(|admitted| admitted.is_probe())
+            .count();
+        let refused: Vec<_> = answers
+            .iter()
+            .filter_map(|answer| answer.as_ref().err())
+            .collect();
         assert_eq!((probes, refused.len()), (1, 19), "round {round}");
-        assert!(refused.iter().all(|refusal| refusal.reason == RefusalReason::ProbeInFlight));
+        assert!(
+            refused
+                .iter()
+                .all(|refusal| refusal.reason == RefusalReason::ProbeInFlight)
+        );
     }
 }
 
@@ -100,8 +123,9 @@ async fn of_eight_processes_with_twenty_tasks_each_exactly_one_task_probes() {
     let server = RedisServer::start();
     let guard = guard(&server, "watcher").await;
     let target = Target::provider("geocoder");
-    let mut workers: Vec<Worker> =
-        (0..8).map(|n| Worker::start(&server.url(), "geocoder", &format!("worker-{n}"))).collect();
+    let mut workers: Vec<Worker> = (0..8)
+        .map(|n| Worker::start(&server.url(), "geocoder", &format!("worker-{n}")))
+        .collect();
     fleet::trip(&guard, &target).await;
     fleet::cool_down_is_over(&guard, &target).await;
     for worker in &mut workers {
@@ -122,7 +146,10 @@ async fn when_the_owner_is_killed_another_takes_over_after_the_lease_and_not_bef
     fleet::cool_down_is_over(&guard, &target).await;
     owner.go();
     assert_eq!(owner.counts()[0], 1, "the owner probes");
-    let lease = fleet::state(&guard, &target).await.lease.expect("there is a lease");
+    let lease = fleet::state(&guard, &target)
+        .await
+        .lease
+        .expect("there is a lease");
     assert_eq!(lease.owner, "owner");
     // Killed, not stopped: it tells nobody.
     drop(owner);
@@ -137,7 +164,10 @@ async fn when_the_owner_is_killed_another_takes_over_after_the_lease_and_not_bef
             }
             Err(refusal) => {
                 assert_eq!(refusal.reason, RefusalReason::ProbeInFlight);
-                assert!(asked_at < lease.expires_ms + 5_000, "the lease of a dead owner was never freed");
+                assert!(
+                    asked_at < lease.expires_ms + 5_000,
+                    "the lease of a dead owner was never freed"
+                );
                 refused += 1;
             }
         }
@@ -145,5 +175,9 @@ async fn when_the_owner_is_killed_another_takes_over_after_the_lease_and_not_bef
     };
     assert!(refused > 0, "it was refused while the lease held");
     // The clock may have been asked just before the policy was.
-    assert!(taken_at + 5 >= lease.expires_ms, "taken {} ms early", lease.expires_ms - taken_at);
+    assert!(
+        taken_at + 5 >= lease.expires_ms,
+        "taken {} ms early",
+        lease.expires_ms - taken_at
+    );
 }

@@ -31,7 +31,9 @@ pub(super) struct Meeting {
 
 impl Meeting {
     pub(super) async fn at(url: &str) -> redis::RedisResult<Self> {
-        let redis = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+        let redis = redis::Client::open(url)?
+            .get_multiplexed_async_connection()
+            .await?;
         Ok(Self { redis })
     }
 
@@ -44,6 +46,8 @@ impl Meeting {
     /// Says what this process brought, and that it still stands.
     pub(super) async fn tell(&mut self, notice: &Notice) -> redis::RedisResult<()> {
         let text = serde_json::to_string(notice).unwrap_or_default();
-        self.redis.pset_ex(KEY, text, STANDS.as_millis() as u64).await
+        self.redis
+            .pset_ex(KEY, text, STANDS.as_millis() as u64)
+            .await
     }
 }

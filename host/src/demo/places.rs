@@ -53,5 +53,8 @@ pub(super) const PLACES: &[(&str, f64, f64)] = &[
 
 /// Where a place is.
 pub(super) fn find(name: &str) -> Option<(f64, f64)> {
-    PLACES.iter().find(|(place, ..)| *place == name).map(|(_, latitude, longitude)| (*latitude, *longitude))
+    PLACES
+        .iter()
+        .find(|(place, ..)| *place == name)
+        .map(|(_, latitude, longitude)| (*latitude, *longitude))
 }

@@ -49,10 +49,21 @@ impl Outage {
 
 /// Starts both. They end with the process.
 pub(super) async fn start() -> std::io::Result<(Providers, Arc<Outage>)> {
-    let outage = Arc::new(Outage { started: Instant::now(), hit: AtomicU64::new(0) });
-    let first = Router::new().route("/search", get(fickle)).with_state(Arc::clone(&outage));
+    let outage = Arc::new(Outage {
+        started: Instant::now(),
+        hit: AtomicU64::new(0),
+    });
+    let first = Router::new()
+        .route("/search", get(fickle))
+        .with_state(Arc::clone(&outage));
     let second = Router::new().route("/search", get(steady));
-    Ok((Providers { first: serve(first).await?, second: serve(second).await? }, outage))
+    Ok((
+        Providers {
+            first: serve(first).await?,
+            second: serve(second).await?,
+        },
+        outage,
+    ))
 }
 
 async fn serve(router: Router) -> std::io::Result<SocketAddr> {
@@ -67,7 +78,11 @@ async fn fickle(State(outage): State<Arc<Outage>>, RawQuery(query): RawQuery) ->
         Mood::Healthy => found(query, FIRST_TAKES).await,
         Mood::Failing => {
             outage.hit.fetch_add(1, Ordering::Relaxed);
-            (StatusCode::SERVICE_UNAVAILABLE, "down for unplanned maintenance").into_response()
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "down for unplanned maintenance",
+            )
+                .into_response()
         }
         Mood::Hanging => {
             outage.hit.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +98,11 @@ async fn steady(RawQuery(query): RawQuery) -> Response {
 
 async fn found(query: Option<String>, takes: Duration) -> Response {
     tokio::time::sleep(takes).await;
-    let name = query.unwrap_or_default().trim_start_matches("q=").replace("%20", " ").replace('+', " ");
+    let name = query
+        .unwrap_or_default()
+        .trim_start_matches("q=")
+        .replace("%20", " ")
+        .replace('+', " ");
     match places::find(&name) {
         Some((latitude, longitude)) => {
             let found = serde_json::json!({"name": name, "lat": latitude, "lon": longitude});

@@ -53,7 +53,10 @@ mod tests {
     #[test]
     fn the_outage_begins_ends_and_comes_again() {
         let at = |seconds| mood(Duration::from_secs(seconds));
-        assert_eq!([at(0), at(4), at(9), at(14), at(39)].map(|m| m == Mood::Healthy), [true, false, false, true, true]);
+        assert_eq!(
+            [at(0), at(4), at(9), at(14), at(39)].map(|m| m == Mood::Healthy),
+            [true, false, false, true, true]
+        );
         assert_eq!((at(44), at(50)), (Mood::Failing, Mood::Hanging));
     }
 }

@@ -42,7 +42,9 @@ pub enum DemoError {
     #[error("the demo cannot go on: {0}")]
     Io(#[from] io::Error),
     /// Redis is not there.
-    #[error("the demo cannot reach Redis: {0}; start one with `redis-server`, or leave --redis out")]
+    #[error(
+        "the demo cannot reach Redis: {0}; start one with `redis-server`, or leave --redis out"
+    )]
     Redis(#[from] redis::RedisError),
     /// Its own configuration is wrong.
     #[error(transparent)]
@@ -81,18 +83,34 @@ pub async fn run(options: Options) -> Result<(), DemoError> {
         None => {
             let (providers, outage) = providers::start().await?;
             let prefix = format!("fusewire-demo-{}", std::process::id());
-            (meeting::Notice { providers, prefix, mood: Mood::Healthy }, Cast::Own(outage))
+            (
+                meeting::Notice {
+                    providers,
+                    prefix,
+                    mood: Mood::Healthy,
+                },
+                Cast::Own(outage),
+            )
         }
     };
     let (tally, lines) = Tally::new();
     let tally = Arc::new(tally);
     let settings = settings(&notice.providers, &notice.prefix, options.redis.as_deref());
     let config = config::parse(&settings, "the demo's configuration", Path::new(""))?;
-    let gateway = Gateway::builder(config).observer(Arc::clone(&tally) as _).start().await?;
+    let gateway = Gateway::builder(config)
+        .observer(Arc::clone(&tally) as _)
+        .start()
+        .await?;
     let traffic = tokio::spawn(traffic::run(gateway.address(), Arc::clone(&tally)));
 
-    let stage = Stage { gateway: &gateway, tally: &tally, options: &options };
-    let ended = stage.play(&mut notice, &mut cast, meeting.as_mut(), lines).await;
+    let stage = Stage {
+        gateway: &gateway,
+        tally: &tally,
+        options: &options,
+    };
+    let ended = stage
+        .play(&mut notice, &mut cast, meeting.as_mut(), lines)
+        .await;
     traffic.abort();
     let last = stage.states().await;
     gateway.stop().await;
@@ -124,7 +142,10 @@ impl Stage<'_> {
         mut meeting: Option<&mut Meeting>,
         mut lines: UnboundedReceiver<Line>,
     ) -> Result<Ending, DemoError> {
-        let mut view = View::open(self.options.plain || !io::stdout().is_terminal(), &self.opening(cast))?;
+        let mut view = View::open(
+            self.options.plain || !io::stdout().is_terminal(),
+            &self.opening(cast),
+        )?;
         let mut beat = tokio::time::interval(DRAWN_EVERY);
         let mut shown = None;
         let mut closed_since = None;
@@ -140,21 +161,28 @@ impl Stage<'_> {
             }
             let mood = cast.mood();
             if shown.is_some_and(|shown| shown != mood) {
-                self.tally.line(Kind::Outage, format!("{FIRST} {}", mood.describe()));
+                self.tally
+                    .line(Kind::Outage, format!("{FIRST} {}", mood.describe()));
             }
             shown = Some(mood);
             let states = self.states().await;
             while let Ok(line) = lines.try_recv() {
                 view.line(&line)?;
             }
-            view.frame(&Frame { tally: self.tally, states: &states, mood, now_ms: self.gateway.guard().now_ms() })?;
+            view.frame(&Frame {
+                tally: self.tally,
+                states: &states,
+                mood,
+                now_ms: self.gateway.guard().now_ms(),
+            })?;
 
             if self.options.forever {
                 continue;
             }
             let elapsed = self.tally.started.elapsed();
             let closed = states.iter().all(|state| state.phase == Phase::Closed);
-            let over = mood == Mood::Healthy && closed && self.tally.lookups.load(Ordering::Relaxed) > 0;
+            let over =
+                mood == Mood::Healthy && closed && self.tally.lookups.load(Ordering::Relaxed) > 0;
             let after_the_outage = match cast {
                 Cast::Own(_) => elapsed > script::RECOVERED,
                 // The script of the others began before; their leaving is the end.
@@ -173,7 +201,12 @@ impl Stage<'_> {
     async fn states(&self) -> Vec<DomainState> {
         let mut states = Vec::new();
         for provider in [FIRST, SECOND] {
-            states.extend(self.gateway.guard().inspect(&Target::provider(provider)).await);
+            states.extend(
+                self.gateway
+                    .guard()
+                    .inspect(&Target::provider(provider))
+                    .await,
+            );
         }
         states
     }
@@ -182,14 +215,28 @@ impl Stage<'_> {
         let rate = 1_000 / traffic::EVERY.as_millis();
         let policy = self.gateway.guard().engine().describe();
         let mut opening = vec![
-            format!("A gateway on http://{} with the policy {} {},", self.gateway.address(), policy.name, policy.version),
-            format!("compiled to WebAssembly, asks {FIRST} first and {SECOND} where {FIRST} cannot answer."),
-            format!("{rate} place names a second are looked up through it. {FIRST} is about to have an outage."),
+            format!(
+                "A gateway on http://{} with the policy {} {},",
+                self.gateway.address(),
+                policy.name,
+                policy.version
+            ),
+            format!(
+                "compiled to WebAssembly, asks {FIRST} first and {SECOND} where {FIRST} cannot answer."
+            ),
+            format!(
+                "{rate} place names a second are looked up through it. {FIRST} is about to have an outage."
+            ),
         ];
         match (cast, &self.options.redis) {
-            (Cast::Own(_), Some(_)) => opening.push("Other processes with the same --redis share its breaker.".into()),
+            (Cast::Own(_), Some(_)) => {
+                opening.push("Other processes with the same --redis share its breaker.".into())
+            }
             (Cast::Others(_), _) => {
-                opening.push("Another process brought the providers, and shares its breaker with this one.".into());
+                opening.push(
+                    "Another process brought the providers, and shares its breaker with this one."
+                        .into(),
+                );
             }
             (Cast::Own(_), None) => {}
         }
@@ -212,7 +259,9 @@ async fn confer(
     cast: &mut Cast,
     meeting: Option<&mut Meeting>,
 ) -> Result<bool, redis::RedisError> {
-    let Some(meeting) = meeting else { return Ok(true) };
+    let Some(meeting) = meeting else {
+        return Ok(true);
+    };
     match cast {
         Cast::Own(outage) => {
             notice.mood = outage.mood();
@@ -274,11 +323,23 @@ fn summary(tally: &Tally, cast: &Cast, states: &[DomainState], ending: &Ending) 
     let lookups = get(&tally.lookups);
     writeln!(out, "  {lookups:>5}  places looked up")?;
     writeln!(out, "  {:>5}  answered by {FIRST}", get(&tally.by_first))?;
-    writeln!(out, "  {:>5}  answered by {SECOND} instead", get(&tally.by_second))?;
+    writeln!(
+        out,
+        "  {:>5}  answered by {SECOND} instead",
+        get(&tally.by_second)
+    )?;
     writeln!(out, "  {:>5}  without an answer", get(&tally.unanswered))?;
-    writeln!(out, "  {:>5}  calls saved: {FIRST} was not asked, since the breaker knew better", get(&tally.saved))?;
+    writeln!(
+        out,
+        "  {:>5}  calls saved: {FIRST} was not asked, since the breaker knew better",
+        get(&tally.saved)
+    )?;
     if let Cast::Own(outage) = cast {
-        writeln!(out, "  {:>5}  calls reached {FIRST} during its outage", outage.hit.load(Ordering::Relaxed))?;
+        writeln!(
+            out,
+            "  {:>5}  calls reached {FIRST} during its outage",
+            outage.hit.load(Ordering::Relaxed)
+        )?;
     }
     writeln!(
         out,

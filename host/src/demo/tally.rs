@@ -64,7 +64,11 @@ impl Tally {
 
     pub(super) fn line(&self, kind: Kind, text: impl Into<String>) {
         // Nobody listens any more when the demo is about to end.
-        let _ = self.lines.send(Line { at: self.started.elapsed(), kind, text: text.into() });
+        let _ = self.lines.send(Line {
+            at: self.started.elapsed(),
+            kind,
+            text: text.into(),
+        });
     }
 }
 
@@ -72,7 +76,10 @@ impl Observer for Tally {
     fn notice(&self, notice: &Notice<'_>) {
         match notice {
             Notice::Refused { target, refusal } if target.provider == FIRST => {
-                if matches!(refusal.reason, RefusalReason::Open | RefusalReason::ProbeInFlight) {
+                if matches!(
+                    refusal.reason,
+                    RefusalReason::Open | RefusalReason::ProbeInFlight
+                ) {
                     self.saved.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -92,19 +99,29 @@ impl Tally {
                     fusewire_core::Phase::Open => {
                         self.trips.fetch_add(1, Ordering::Relaxed);
                         let left = tenths(t.until_ms.saturating_sub(event.at_ms));
-                        self.line(Kind::Opened, format!("{arrow} for {left}: {}", event.detail));
+                        self.line(
+                            Kind::Opened,
+                            format!("{arrow} for {left}: {}", event.detail),
+                        );
                     }
                     fusewire_core::Phase::HalfOpen => {
                         self.line(Kind::Testing, format!("{arrow}: {}", event.detail));
                     }
                     fusewire_core::Phase::Closed => {
-                        self.line(Kind::Closed, format!("{arrow}: {}, so traffic returns", event.detail));
+                        self.line(
+                            Kind::Closed,
+                            format!("{arrow}: {}, so traffic returns", event.detail),
+                        );
                     }
                 }
             }
             EventKind::Probe(outcome) => {
                 self.probes.fetch_add(1, Ordering::Relaxed);
-                let kind = if *outcome == ProbeOutcome::Passed { Kind::Closed } else { Kind::Testing };
+                let kind = if *outcome == ProbeOutcome::Passed {
+                    Kind::Closed
+                } else {
+                    Kind::Testing
+                };
                 self.line(kind, format!("{domain}: probe {outcome}"));
             }
             EventKind::Store(why) => self.line(Kind::Testing, format!("{why}: {}", event.detail)),

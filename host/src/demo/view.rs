@@ -46,7 +46,9 @@ impl View {
         if plain {
             return Ok(Self::Plain { said: None });
         }
-        let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
+        let options = TerminalOptions {
+            viewport: Viewport::Inline(HEIGHT),
+        };
         let mut terminal = Terminal::with_options(CrosstermBackend::new(out), options)?;
         terminal.hide_cursor()?;
         Ok(Self::Live(terminal))
@@ -76,7 +78,12 @@ impl View {
                     return Ok(());
                 }
                 *said = Some(elapsed);
-                writeln!(io::stdout(), "{:>6.1} s  {}", elapsed.as_secs_f64(), frame.in_one_line())
+                writeln!(
+                    io::stdout(),
+                    "{:>6.1} s  {}",
+                    elapsed.as_secs_f64(),
+                    frame.in_one_line()
+                )
             }
             Self::Live(terminal) => terminal.draw(|area| frame.draw(area)).map(|_| ()),
         }
@@ -103,11 +110,19 @@ impl Drop for View {
 
 impl Frame<'_> {
     fn in_one_line(&self) -> String {
-        let phases: Vec<String> = self.states.iter().map(|s| format!("{} {}", s.domain, s.phase)).collect();
+        let phases: Vec<String> = self
+            .states
+            .iter()
+            .map(|s| format!("{} {}", s.domain, s.phase))
+            .collect();
         let tally = self.tally;
         format!(
             "{}; {} looked up: {} by {FIRST}, {} by {SECOND}, {} without an answer; {} calls saved",
-            if phases.is_empty() { "the store does not answer".into() } else { phases.join(", ") },
+            if phases.is_empty() {
+                "the store does not answer".into()
+            } else {
+                phases.join(", ")
+            },
             get(&tally.lookups),
             get(&tally.by_first),
             get(&tally.by_second),
@@ -147,17 +162,29 @@ impl Frame<'_> {
         ];
         let titles = Row::new(["domain", "breaker", "", "openings", "good", "failed"])
             .style(Style::new().fg(Color::DarkGray));
-        frame.render_widget(Table::new(rows, widths).header(titles).block(Block::bordered()), domains);
+        frame.render_widget(
+            Table::new(rows, widths)
+                .header(titles)
+                .block(Block::bordered()),
+            domains,
+        );
         frame.render_widget(Paragraph::new(self.counters()), counters);
     }
 
     fn row(&self, state: &DomainState) -> Row<'static> {
         let (colour, note) = match state.phase {
             Phase::Closed => (Color::Green, String::new()),
-            Phase::Open => {
-                (Color::Red, format!("{} left", tenths(state.until_ms.saturating_sub(self.now_ms))))
-            }
-            Phase::HalfOpen => (Color::Yellow, format!("{} of 3 probes good", state.probes_passed)),
+            Phase::Open => (
+                Color::Red,
+                format!(
+                    "{} left",
+                    tenths(state.until_ms.saturating_sub(self.now_ms))
+                ),
+            ),
+            Phase::HalfOpen => (
+                Color::Yellow,
+                format!("{} of 3 probes good", state.probes_passed),
+            ),
         };
         let bold = Style::new().fg(colour).add_modifier(Modifier::BOLD);
         Row::new([
@@ -186,7 +213,10 @@ impl Frame<'_> {
                 get(&tally.trips),
                 get(&tally.probes),
             )),
-            Text::from(Span::styled(format!("  {:>6} calls saved", get(&tally.saved)), saved)),
+            Text::from(Span::styled(
+                format!("  {:>6} calls saved", get(&tally.saved)),
+                saved,
+            )),
         ]
     }
 }

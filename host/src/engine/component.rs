@@ -19,17 +19,24 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use fusewire_core::{
-    Description, KeyValue, Observation, OverrideError, Problem, StoreError, Suspended, Target, Verdict, Window,
+    Description, KeyValue, Observation, OverrideError, Problem, StoreError, Suspended, Target,
+    Verdict, Window,
 };
 use wasmtime::component::{Component, HasSelf, Linker};
-use wasmtime::{Config, Engine as Wasmtime, Store as WasmtimeStore, StoreLimits, StoreLimitsBuilder, Trap};
+use wasmtime::{
+    Config, Engine as Wasmtime, Store as WasmtimeStore, StoreLimits, StoreLimitsBuilder, Trap,
+};
 
 use self::bindings::fusewire::policy::keyvalue;
 use super::{Answer, Call, Engine, Fault, LoadError, Tape, convert};
 
 #[allow(missing_docs, reason = "the documentation is in wit/")]
 pub(super) mod bindings {
-    wasmtime::component::bindgen!({ path: "../wit", world: "policy" });
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "policy",
+        ownership: Borrowing { duplicate_if_necessary: true },
+    });
 }
 
 /// The policy that this host was built with: a component of the world `policy`.
@@ -55,7 +62,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { deadline: Duration::from_millis(100), memory: 16 << 20, spare_instances: 64 }
+        Self {
+            deadline: Duration::from_millis(100),
+            memory: 16 << 20,
+            spare_instances: 64,
+        }
     }
 }
 
@@ -94,7 +105,11 @@ impl ComponentEngine {
     ///
     /// # Errors
     /// See [`LoadError`]; a file that cannot be read is [`LoadError::Component`].
-    pub fn from_file(path: &std::path::Path, configuration: &str, limits: Limits) -> Result<Self, LoadError> {
+    pub fn from_file(
+        path: &std::path::Path,
+        configuration: &str,
+        limits: Limits,
+    ) -> Result<Self, LoadError> {
         let bytes = std::fs::read(path)
             .map_err(|error| LoadError::Component(format!("{}: {error}", path.display())))?;
         Self::from_bytes(&bytes, configuration, limits)
@@ -104,7 +119,11 @@ impl ComponentEngine {
     ///
     /// # Errors
     /// See [`LoadError`].
-    pub fn from_bytes(bytes: &[u8], configuration: &str, limits: Limits) -> Result<Self, LoadError> {
+    pub fn from_bytes(
+        bytes: &[u8],
+        configuration: &str,
+        limits: Limits,
+    ) -> Result<Self, LoadError> {
         let wasmtime = ticking_wasmtime()?;
         let component = Component::new(&wasmtime, bytes).map_err(component_error)?;
         for (import, _) in component.component_type().imports(&wasmtime) {
@@ -115,7 +134,9 @@ impl ComponentEngine {
         let mut linker = Linker::new(&wasmtime);
         bindings::Policy::add_to_linker::<_, HasSelf<HostState>>(&mut linker, |state| state)
             .map_err(component_error)?;
-        let pre = linker.instantiate_pre(&component).map_err(component_error)?;
+        let pre = linker
+            .instantiate_pre(&component)
+            .map_err(component_error)?;
         let pre = bindings::PolicyPre::new(pre).map_err(component_error)?;
         Self::start(wasmtime, pre, configuration, limits)
     }
@@ -125,7 +146,12 @@ impl ComponentEngine {
     /// # Errors
     /// See [`LoadError`].
     pub fn with_configuration(&self, configuration: &str) -> Result<Self, LoadError> {
-        Self::start(self.wasmtime.clone(), self.pre.clone(), configuration, self.limits)
+        Self::start(
+            self.wasmtime.clone(),
+            self.pre.clone(),
+            configuration,
+            self.limits,
+        )
     }
 
     fn start(
@@ -135,7 +161,11 @@ impl ComponentEngine {
         limits: Limits,
     ) -> Result<Self, LoadError> {
         let mut engine = Self {
-            description: Description { name: String::new(), version: String::new(), record_schema: 0 },
+            description: Description {
+                name: String::new(),
+                version: String::new(),
+                record_schema: 0,
+            },
             configuration: configuration.to_owned(),
             limits,
             wasmtime,
@@ -145,7 +175,10 @@ impl ComponentEngine {
         let mut first = engine.instantiate()?;
         engine.description = engine
             .call(&mut first, |instance| {
-                instance.policy.fusewire_policy_lifecycle().call_describe(&mut instance.store)
+                instance
+                    .policy
+                    .fusewire_policy_lifecycle()
+                    .call_describe(&mut instance.store)
             })
             .map(convert::description)?;
         engine.put_back(first);
@@ -165,7 +198,11 @@ impl ComponentEngine {
     fn instantiate(&self) -> Result<Instance, LoadError> {
         let mut instance = self.bare_instance()?;
         let problems = self.configure(&mut instance, &self.configuration)?;
-        if problems.is_empty() { Ok(instance) } else { Err(LoadError::Configuration(problems)) }
+        if problems.is_empty() {
+            Ok(instance)
+        } else {
+            Err(LoadError::Configuration(problems))
+        }
     }
 
     fn bare_instance(&self) -> Result<Instance, Fault> {
@@ -175,16 +212,32 @@ impl ComponentEngine {
             .tables(16)
             .memories(4)
             .build();
-        let mut store = WasmtimeStore::new(&self.wasmtime, HostState { limits, tape: Tape::blank() });
+        let mut store = WasmtimeStore::new(
+            &self.wasmtime,
+            HostState {
+                limits,
+                tape: Tape::blank(),
+            },
+        );
         store.limiter(|state| &mut state.limits);
         store.set_epoch_deadline(self.ticks());
-        let policy = self.pre.instantiate(&mut store).map_err(|error| self.fault(&error))?;
+        let policy = self
+            .pre
+            .instantiate(&mut store)
+            .map_err(|error| self.fault(&error))?;
         Ok(Instance { store, policy })
     }
 
-    fn configure(&self, instance: &mut Instance, configuration: &str) -> Result<Vec<Problem>, Fault> {
+    fn configure(
+        &self,
+        instance: &mut Instance,
+        configuration: &str,
+    ) -> Result<Vec<Problem>, Fault> {
         let problems = self.call(instance, |instance| {
-            instance.policy.fusewire_policy_lifecycle().call_configure(&mut instance.store, configuration)
+            instance
+                .policy
+                .fusewire_policy_lifecycle()
+                .call_configure(&mut instance.store, configuration)
         })?;
         Ok(problems.into_iter().map(convert::problem).collect())
     }
@@ -196,7 +249,11 @@ impl ComponentEngine {
     }
 
     fn take(&self) -> Result<Instance, Fault> {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self
+            .spare
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         match spare {
             Some(instance) => Ok(instance),
             None => self.instantiate().map_err(|error| match error {
@@ -263,9 +320,17 @@ impl Engine for ComponentEngine {
     }
 
     fn classify(&self, target: &Target, observation: &Observation) -> Result<Verdict, Fault> {
-        let (target, observation) = (convert::target(target), convert::observation(observation));
+        let fields = convert::Fields::of(observation);
+        let (target, observation) = (
+            convert::target(target),
+            convert::observation(observation, &fields),
+        );
         self.with_instance(None, |instance| {
-            instance.policy.fusewire_policy_classifier().call_classify(&mut instance.store, &target, &observation)
+            instance.policy.fusewire_policy_classifier().call_classify(
+                &mut instance.store,
+                target,
+                observation,
+            )
         })
         .map(convert::verdict)
     }
@@ -275,26 +340,26 @@ impl Engine for ComponentEngine {
             let breaker = policy.fusewire_policy_breaker();
             Ok(match call {
                 Call::Admit(target, context) => breaker
-                    .call_admit(store, &convert::target(target), &convert::context(context))?
+                    .call_admit(store, convert::target(target), convert::context(context))?
                     .map(|admission| Answer::Admission(convert::admission(admission)))
                     .map_err(convert::suspended),
                 Call::Settle(permit, ending, context) => breaker
                     .call_settle(
                         store,
-                        &convert::permit(permit),
-                        &convert::ending(ending),
-                        &convert::context(context),
+                        convert::permit(permit),
+                        convert::ending(ending),
+                        convert::context(context),
                     )?
                     .map(|events| Answer::Settled(convert::events(events)))
                     .map_err(convert::suspended),
                 Call::Inspect(target, context) => breaker
-                    .call_inspect(store, &convert::target(target), &convert::context(context))?
+                    .call_inspect(store, convert::target(target), convert::context(context))?
                     .map(|states| Answer::States(states.into_iter().map(convert::state).collect()))
                     .map_err(convert::suspended),
                 Call::Order(domain, order, context) => {
                     let order = order.as_ref().map(convert::order);
                     let context = convert::context(context);
-                    match breaker.call_set_override(store, domain, order.as_ref(), &context)? {
+                    match breaker.call_set_override(store, domain, order, context)? {
                         Ok(events) => Ok(Answer::Ordered(Ok(convert::events(events)))),
                         Err(error) => match convert::override_error(error) {
                             OverrideError::Suspended(suspended) => Err(suspended),
@@ -306,9 +371,9 @@ impl Engine for ComponentEngine {
                     .fusewire_policy_planner()
                     .call_next(
                         store,
-                        &convert::progress(progress),
-                        &convert::judged(verdict),
-                        &convert::context(context),
+                        convert::progress(progress),
+                        convert::judged(verdict),
+                        convert::context(context),
                     )?
                     .map(|step| Answer::Step(convert::step(step)))
                     .map_err(convert::suspended),
@@ -332,15 +397,21 @@ impl keyvalue::Host for HostState {
         self.on_store(|tape| tape.swap(&key, expected.as_deref(), replacement.as_deref(), ttl_ms))
     }
 
-    fn count(&mut self, windows: Vec<keyvalue::Window>) -> Result<Vec<keyvalue::Tally>, keyvalue::Error> {
+    fn count(
+        &mut self,
+        windows: Vec<keyvalue::Window>,
+    ) -> Result<Vec<keyvalue::Tally>, keyvalue::Error> {
         let windows: Vec<Window> = windows.into_iter().map(convert::window).collect();
-        let tallies = self.on_store(|tape| tape.count(&windows))?;
+        let tallies = self.on_store(|tape| tape.count(windows))?;
         Ok(tallies.into_iter().map(convert::tally).collect())
     }
 }
 
 impl HostState {
-    fn on_store<T>(&mut self, operation: impl FnOnce(&mut Tape) -> Result<T, StoreError>) -> Result<T, keyvalue::Error> {
+    fn on_store<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Tape) -> Result<T, StoreError>,
+    ) -> Result<T, keyvalue::Error> {
         operation(&mut self.tape).map_err(|error| match error {
             StoreError::Pending => keyvalue::Error::Pending,
             StoreError::Unavailable => keyvalue::Error::Unavailable,

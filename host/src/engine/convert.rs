@@ -45,31 +45,54 @@ both_ways!(effect, effect_answer, core::Effect, c::Effect, Success SlowSuccess F
 both_ways!(blame, blame_answer, core::Blame, c::Blame, Nobody Caller Provider Account Operation);
 both_ways!(mode, mode_answer, core::OverrideMode, b::OverrideMode, Open Closed Off Observe);
 
-// Arguments.
+// Arguments, borrowed: they are copied once, into the component's memory.
 
-pub(super) fn target(from: &core::Target) -> c::Target {
-    let core::Target { provider, account, operation } = from.clone();
-    c::Target { provider, account, operation }
-}
-
-fn fields(from: &[core::Field]) -> Vec<c::Field> {
-    from.iter().map(|f| c::Field { name: f.name.clone(), value: f.value.clone() }).collect()
-}
-
-fn response(from: &core::Response) -> c::Response {
-    c::Response {
-        status: from.status,
-        headers: fields(&from.headers),
-        trailers: fields(&from.trailers),
-        body: from.body.clone(),
+pub(super) fn target(from: &core::Target) -> c::TargetParam<'_> {
+    c::TargetParam {
+        provider: &from.provider,
+        account: from.account.as_deref(),
+        operation: from.operation.as_deref(),
     }
 }
 
-pub(super) fn observation(from: &core::Observation) -> c::Observation {
+fn fields(from: &[core::Field]) -> Vec<c::Field<'_>> {
+    from.iter()
+        .map(|f| c::Field {
+            name: &f.name,
+            value: &f.value,
+        })
+        .collect()
+}
+
+/// The fields of a response in the contract's form, to be borrowed from.
+pub(super) struct Fields<'a> {
+    headers: Vec<c::Field<'a>>,
+    trailers: Vec<c::Field<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(from: &'a core::Observation) -> Self {
+        let response = from.response.as_ref();
+        Self {
+            headers: response.map_or_else(Vec::new, |r| fields(&r.headers)),
+            trailers: response.map_or_else(Vec::new, |r| fields(&r.trailers)),
+        }
+    }
+}
+
+pub(super) fn observation<'a>(
+    from: &'a core::Observation,
+    fields: &'a Fields<'a>,
+) -> c::Observation<'a> {
     c::Observation {
-        response: from.response.as_ref().map(response),
+        response: from.response.as_ref().map(|response| c::Response {
+            status: response.status,
+            headers: &fields.headers,
+            trailers: &fields.trailers,
+            body: response.body.as_deref(),
+        }),
         failure: from.failure.map(failure),
-        cause: from.cause.clone(),
+        cause: from.cause.as_deref(),
         latency_ms: from.latency_ms,
         now_ms: from.now_ms,
         idempotent: from.idempotent,
@@ -79,8 +102,8 @@ pub(super) fn observation(from: &core::Observation) -> c::Observation {
     }
 }
 
-pub(super) fn judged(from: &core::Verdict) -> c::Verdict {
-    c::Verdict {
+pub(super) fn judged(from: &core::Verdict) -> c::VerdictParam<'_> {
+    c::VerdictParam {
         outcome: outcome(from.outcome),
         effect: effect(from.effect),
         blame: blame(from.blame),
@@ -89,42 +112,46 @@ pub(super) fn judged(from: &core::Verdict) -> c::Verdict {
         min_delay_ms: from.min_delay_ms,
         retry_after_ms: from.retry_after_ms,
         slow: from.slow,
-        rule: from.rule.clone(),
-        reason: from.reason.clone(),
+        rule: &from.rule,
+        reason: &from.reason,
     }
 }
 
-pub(super) fn context(from: &core::Context) -> b::Context {
+pub(super) fn context(from: &core::Context) -> b::Context<'_> {
     b::Context {
         now_ms: from.now_ms,
         entropy: from.entropy,
-        instance: from.instance.clone(),
+        instance: &from.instance,
         call_limit_ms: from.call_limit_ms,
         fingerprint: from.fingerprint,
     }
 }
 
-pub(super) fn permit(from: &core::Permit) -> b::Permit {
-    b::Permit { target: target(&from.target), probe: from.probe, token: from.token.clone() }
+pub(super) fn permit(from: &core::Permit) -> b::PermitParam<'_> {
+    b::PermitParam {
+        target: target(&from.target),
+        probe: from.probe,
+        token: &from.token,
+    }
 }
 
-pub(super) fn ending(from: &core::Ending) -> b::Ending {
+pub(super) fn ending(from: &core::Ending) -> b::Ending<'_> {
     match from {
         core::Ending::Judged(verdict) => b::Ending::Judged(judged(verdict)),
         core::Ending::Dropped => b::Ending::Dropped,
     }
 }
 
-pub(super) fn order(from: &core::OverrideOrder) -> b::OverrideOrder {
-    b::OverrideOrder {
+pub(super) fn order(from: &core::OverrideOrder) -> b::OverrideOrderParam<'_> {
+    b::OverrideOrderParam {
         mode: mode(from.mode),
-        who: from.who.clone(),
-        why: from.why.clone(),
+        who: &from.who,
+        why: &from.why,
         until_ms: from.until_ms,
     }
 }
 
-pub(super) fn progress(from: &core::Progress) -> p::Progress {
+pub(super) fn progress(from: &core::Progress) -> p::Progress<'_> {
     p::Progress {
         target: target(&from.target),
         attempts: from.attempts,
@@ -136,14 +163,23 @@ pub(super) fn progress(from: &core::Progress) -> p::Progress {
 }
 
 pub(super) fn tally(from: core::Tally) -> k::Tally {
-    let lane = |lane: core::Lane| k::Lane { name: lane.name, amount: lane.amount };
-    k::Tally { epoch: from.epoch, lanes: from.lanes.into_iter().map(lane).collect() }
+    let lane = |lane: core::Lane| k::Lane {
+        name: lane.name,
+        amount: lane.amount,
+    };
+    k::Tally {
+        epoch: from.epoch,
+        lanes: from.lanes.into_iter().map(lane).collect(),
+    }
 }
 
 // Answers.
 
 pub(super) fn window(from: k::Window) -> core::Window {
-    let lane = |lane: k::Lane| core::Lane { name: lane.name, amount: lane.amount };
+    let lane = |lane: k::Lane| core::Lane {
+        name: lane.name,
+        amount: lane.amount,
+    };
     core::Window {
         key: from.key,
         epoch: from.epoch,
@@ -155,14 +191,22 @@ pub(super) fn window(from: k::Window) -> core::Window {
 }
 
 pub(super) fn description(from: l::Description) -> core::Description {
-    core::Description { name: from.name, version: from.version, record_schema: from.record_schema }
+    core::Description {
+        name: from.name,
+        version: from.version,
+        record_schema: from.record_schema,
+    }
 }
 
 pub(super) fn problem(from: l::Problem) -> core::Problem {
-    core::Problem { path: from.path, wrong: from.wrong, right: from.right }
+    core::Problem {
+        path: from.path,
+        wrong: from.wrong,
+        right: from.right,
+    }
 }
 
-pub(super) fn verdict(from: c::Verdict) -> core::Verdict {
+pub(super) fn verdict(from: c::VerdictResult) -> core::Verdict {
     core::Verdict {
         outcome: outcome_answer(from.outcome),
         effect: effect_answer(from.effect),
@@ -178,11 +222,17 @@ pub(super) fn verdict(from: c::Verdict) -> core::Verdict {
 }
 
 pub(super) fn suspended(from: b::Suspended) -> core::Suspended {
-    core::Suspended { answered: from.answered }
+    core::Suspended {
+        answered: from.answered,
+    }
 }
 
-fn target_answer(from: c::Target) -> core::Target {
-    core::Target { provider: from.provider, account: from.account, operation: from.operation }
+fn target_answer(from: c::TargetResult) -> core::Target {
+    core::Target {
+        provider: from.provider,
+        account: from.account,
+        operation: from.operation,
+    }
 }
 
 fn decision(from: b::Decision) -> core::Decision {

@@ -90,7 +90,11 @@ pub enum LoadError {
 }
 
 fn lines(problems: &[Problem]) -> String {
-    problems.iter().map(|p| format!("  {p}")).collect::<Vec<_>>().join("\n")
+    problems
+        .iter()
+        .map(|p| format!("  {p}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// A policy with its configuration, ready to be asked. Cheap to share behind an `Arc`.

@@ -20,7 +20,10 @@ impl NativeEngine {
         let mut policy = Policy::default();
         let problems = policy.configure(configuration);
         if problems.is_empty() {
-            Ok(Self { description: Policy::describe(), policy })
+            Ok(Self {
+                description: Policy::describe(),
+                policy,
+            })
         } else {
             Err(LoadError::Configuration(problems))
         }
@@ -39,18 +42,24 @@ impl Engine for NativeEngine {
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault> {
         let policy = &self.policy;
         Ok(match call {
-            Call::Admit(target, context) => policy.admit(tape, target, context).map(Answer::Admission),
-            Call::Settle(permit, ending, context) => {
-                policy.settle(tape, permit, ending, context).map(Answer::Settled)
+            Call::Admit(target, context) => {
+                policy.admit(tape, target, context).map(Answer::Admission)
             }
-            Call::Inspect(target, context) => policy.inspect(tape, target, context).map(Answer::States),
+            Call::Settle(permit, ending, context) => policy
+                .settle(tape, permit, ending, context)
+                .map(Answer::Settled),
+            Call::Inspect(target, context) => {
+                policy.inspect(tape, target, context).map(Answer::States)
+            }
             Call::Order(domain, order, context) => {
                 match policy.order(tape, domain, order.as_ref(), context) {
                     Err(OverrideError::Suspended(suspended)) => Err(suspended),
                     answer => Ok(Answer::Ordered(answer)),
                 }
             }
-            Call::Next(progress, verdict, context) => policy.next(progress, verdict, context).map(Answer::Step),
+            Call::Next(progress, verdict, context) => {
+                policy.next(progress, verdict, context).map(Answer::Step)
+            }
         })
     }
 }

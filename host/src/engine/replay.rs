@@ -36,7 +36,9 @@ pub async fn ask(
                 tape.wait(deadline).await;
             }
             Err(_) => {
-                return Err(Fault::Contract("it suspended a call though its store had answered".into()));
+                return Err(Fault::Contract(
+                    "it suspended a call though its store had answered".into(),
+                ));
             }
         }
     }

@@ -46,12 +46,26 @@ impl Tape {
     /// A tape for one call, which may touch keys that begin with `prefix` and a colon.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, prefix: Arc<str>) -> Self {
-        Self { store: Some(store), prefix, answers: Vec::new(), at: 0, awaited: None, fault: None }
+        Self {
+            store: Some(store),
+            prefix,
+            answers: Vec::new(),
+            at: 0,
+            awaited: None,
+            fault: None,
+        }
     }
 
     /// A tape for a call that may not touch the store.
     pub(super) fn blank() -> Self {
-        Self { store: None, prefix: "".into(), answers: Vec::new(), at: 0, awaited: None, fault: None }
+        Self {
+            store: None,
+            prefix: "".into(),
+            answers: Vec::new(),
+            at: 0,
+            awaited: None,
+            fault: None,
+        }
     }
 
     /// Whether an operation is awaited.
@@ -72,7 +86,9 @@ impl Tape {
         async fn limited<T>(later: Later<T>, deadline: Instant) -> Result<T, StoreError> {
             tokio::time::timeout_at(deadline.into(), later)
                 .await
-                .unwrap_or_else(|_| Err(StoreError::Unavailable("it did not answer in time".into())))
+                .unwrap_or_else(|_| {
+                    Err(StoreError::Unavailable("it did not answer in time".into()))
+                })
         }
         let answer = match self.awaited.take() {
             Some(Awaited::Get(later)) => Recorded::Got(limited(later, deadline).await),
@@ -112,12 +128,20 @@ impl Tape {
     }
 
     fn check_key(&self, key: &str) -> Result<(), StoreError> {
-        let rest = key.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_prefix(':'));
+        let rest = key
+            .strip_prefix(&*self.prefix)
+            .and_then(|rest| rest.strip_prefix(':'));
         if rest.is_none() {
-            return Err(StoreError::Refused(format!("the key {key:?} does not begin with \"{}:\"", self.prefix)));
+            return Err(StoreError::Refused(format!(
+                "the key {key:?} does not begin with \"{}:\"",
+                self.prefix
+            )));
         }
         if key.len() > KEY_MAX_BYTES {
-            return Err(StoreError::Refused(format!("the key has {} bytes, and may have {KEY_MAX_BYTES}", key.len())));
+            return Err(StoreError::Refused(format!(
+                "the key has {} bytes, and may have {KEY_MAX_BYTES}",
+                key.len()
+            )));
         }
         Ok(())
     }
@@ -133,13 +157,21 @@ fn to_policy<T>(answer: Result<T, StoreError>) -> Result<T, policy_store::StoreE
 /// Plays, starts or refuses one operation: the same for each kind.
 macro_rules! operate {
     ($self:ident, $recorded:ident, $awaited:ident, $checked:expr, |$store:ident| $start:expr) => {{
-        if let Some(played) = $self.play(|r| if let Recorded::$recorded(answer) = r { Some(answer) } else { None }) {
+        if let Some(played) = $self.play(|r| {
+            if let Recorded::$recorded(answer) = r {
+                Some(answer)
+            } else {
+                None
+            }
+        }) {
             return played;
         }
         let reply = match ($checked, &$self.store) {
             (Ok(()), Some($store)) => $start,
             (Ok(()), None) => {
-                return Err(policy_store::StoreError::Refused("this export may not touch the store".into()));
+                return Err(policy_store::StoreError::Refused(
+                    "this export may not touch the store".into(),
+                ));
             }
             (Err(error), _) => Reply::Ready(Err(error)),
         };
@@ -170,20 +202,24 @@ impl KeyValue for Tape {
         replacement: Option<&[u8]>,
         ttl_ms: u64,
     ) -> Result<bool, policy_store::StoreError> {
-        let checked = self.check_key(key).and_then(|()| match replacement.map_or(0, <[u8]>::len) {
-            n if n > VALUE_MAX_BYTES => {
-                Err(StoreError::Refused(format!("the value has {n} bytes, and may have {VALUE_MAX_BYTES}")))
-            }
-            _ => Ok(()),
-        });
+        let checked = self
+            .check_key(key)
+            .and_then(|()| match replacement.map_or(0, <[u8]>::len) {
+                n if n > VALUE_MAX_BYTES => Err(StoreError::Refused(format!(
+                    "the value has {n} bytes, and may have {VALUE_MAX_BYTES}"
+                ))),
+                _ => Ok(()),
+            });
         let own = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
         operate!(self, Swapped, Swap, checked, |store| {
             store.swap(key.to_owned(), own(expected), own(replacement), ttl_ms)
         })
     }
 
-    fn count(&mut self, windows: &[Window]) -> Result<Vec<Tally>, policy_store::StoreError> {
-        let checked = windows.iter().try_for_each(|window| self.check_key(&window.key));
-        operate!(self, Counted, Count, checked, |store| store.count(windows.to_vec()))
+    fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, policy_store::StoreError> {
+        let checked = windows
+            .iter()
+            .try_for_each(|window| self.check_key(&window.key));
+        operate!(self, Counted, Count, checked, |store| store.count(windows))
     }
 }

@@ -38,7 +38,9 @@ impl Admitted {
     }
 
     fn tell(&mut self, ending: Ending) {
-        let Some(permit) = self.permit.take() else { return };
+        let Some(permit) = self.permit.take() else {
+            return;
+        };
         let guard = self.guard.clone();
         let call = Call::Settle(permit, ending, guard.context(&CallFacts::default()));
         self.guard.0.settling.tell(async move {

@@ -104,15 +104,34 @@ impl Guard {
     /// Makes one logical call: asks the candidates in order, each as often as the policy says,
     /// until one gives an answer that is to be passed on. Dropping it drops the attempt under
     /// way, which is reported as such.
-    pub async fn call<T, F, A>(&self, chain: &[Candidate], facts: &CallFacts, mut attempt: F) -> Called<T>
+    pub async fn call<T, F, A>(
+        &self,
+        chain: &[Candidate],
+        facts: &CallFacts,
+        mut attempt: F,
+    ) -> Called<T>
     where
         F: FnMut(Try) -> A,
         A: Future<Output = Attempt<T>>,
     {
-        let mut called = Called { given: None, skipped: Vec::new(), attempts: 0 };
+        let mut called = Called {
+            given: None,
+            skipped: Vec::new(),
+            attempts: 0,
+        };
         for (index, candidate) in chain.iter().enumerate() {
             let left = chain.len() - index - 1;
-            match self.ask_candidate(index, candidate, left, facts, &mut called.attempts, &mut attempt).await {
+            match self
+                .ask_candidate(
+                    index,
+                    candidate,
+                    left,
+                    facts,
+                    &mut called.attempts,
+                    &mut attempt,
+                )
+                .await
+            {
                 Asked::Given(given) => {
                     called.given = Some(given);
                     return called;
@@ -141,7 +160,10 @@ impl Guard {
         F: FnMut(Try) -> A,
         A: Future<Output = Attempt<T>>,
     {
-        let facts = CallFacts { limit: Some(candidate.limit), ..facts.clone() };
+        let facts = CallFacts {
+            limit: Some(candidate.limit),
+            ..facts.clone()
+        };
         let mut attempts = 0;
         loop {
             let admitted = match self.admit(&candidate.target, &facts).await {
@@ -151,8 +173,16 @@ impl Guard {
             attempts += 1;
             *attempts_in_all += 1;
             let probe = admitted.is_probe();
-            let Attempt { observation, value, still_coming } =
-                attempt(Try { candidate: index, attempt: attempts, probe }).await;
+            let Attempt {
+                observation,
+                value,
+                still_coming,
+            } = attempt(Try {
+                candidate: index,
+                attempt: attempts,
+                probe,
+            })
+            .await;
             let verdict = self.classify(&candidate.target, &observation);
             let progress = Progress {
                 target: candidate.target.clone(),
@@ -170,17 +200,33 @@ impl Guard {
                     admitted.settle(verdict.clone());
                     None
                 };
-                return Asked::Given(Given { value, candidate: index, verdict, unsettled });
+                return Asked::Given(Given {
+                    value,
+                    candidate: index,
+                    verdict,
+                    unsettled,
+                });
             }
-            let retry_after_ms = verdict.retry_after_ms.or((verdict.min_delay_ms > 0).then_some(verdict.min_delay_ms));
+            let retry_after_ms = verdict
+                .retry_after_ms
+                .or((verdict.min_delay_ms > 0).then_some(verdict.min_delay_ms));
             let detail = verdict.reason.clone();
             admitted.settle(verdict);
             if let Step::Retry(delay_ms) = step {
                 tokio::time::sleep(Duration::from_millis(delay_ms)).await;
                 continue;
             }
-            let skip = Skip { candidate: index, reason: SkipReason::ProviderError, retry_after_ms, detail, attempts };
-            return Asked::Skipped { skip, give_up: matches!(step, Step::GiveUp(_)) };
+            let skip = Skip {
+                candidate: index,
+                reason: SkipReason::ProviderError,
+                retry_after_ms,
+                detail,
+                attempts,
+            };
+            return Asked::Skipped {
+                skip,
+                give_up: matches!(step, Step::GiveUp(_)),
+            };
         }
     }
 }
@@ -195,11 +241,18 @@ impl<T> Asked<T> {
         let skip = Skip {
             candidate,
             // Refused after a failed attempt: the breaker opened under it.
-            reason: if attempts > 0 { SkipReason::ProviderError } else { SkipReason::Refused(refusal.reason) },
+            reason: if attempts > 0 {
+                SkipReason::ProviderError
+            } else {
+                SkipReason::Refused(refusal.reason)
+            },
             retry_after_ms: Some(refusal.retry_after_ms),
             detail: refusal.detail,
             attempts,
         };
-        Self::Skipped { skip, give_up: false }
+        Self::Skipped {
+            skip,
+            give_up: false,
+        }
     }
 }

@@ -189,14 +189,23 @@ impl Guard {
             now_ms: self.now_ms(),
             entropy: self.0.entropy.next(),
             instance: self.0.instance.clone(),
-            call_limit_ms: facts.limit.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            call_limit_ms: facts
+                .limit
+                .map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
             fingerprint: facts.fingerprint,
         }
     }
 
     async fn ask(&self, call: &Call) -> Result<Answer, Fault> {
         let inner = &self.0;
-        ask(&*inner.engine, &inner.store, &inner.prefix, inner.patience, call).await
+        ask(
+            &*inner.engine,
+            &inner.store,
+            &inner.prefix,
+            inner.patience,
+            call,
+        )
+        .await
     }
 
     /// Tells the observers.
@@ -226,14 +235,21 @@ impl Guard {
         let call = Call::Admit(target.clone(), self.context(facts));
         let admission = match self.ask(&call).await {
             Ok(Answer::Admission(admission)) => admission,
-            Ok(_) => return Ok(self.unguarded("admit", &Fault::Contract("it answered another call".into()))),
+            Ok(_) => {
+                return Ok(
+                    self.unguarded("admit", &Fault::Contract("it answered another call".into()))
+                );
+            }
             Err(fault) => return Ok(self.unguarded("admit", &fault)),
         };
         self.events(&admission.events);
         match admission.decision {
             Decision::Allowed(permit) => Ok(Admitted::new(self.clone(), Some(permit))),
             Decision::Refused(refusal) => {
-                self.notice(&Notice::Refused { target, refusal: &refusal });
+                self.notice(&Notice::Refused {
+                    target,
+                    refusal: &refusal,
+                });
                 Err(refusal)
             }
         }
@@ -248,22 +264,36 @@ impl Guard {
     /// to the next provider, and neither is counted.
     #[must_use]
     pub fn classify(&self, target: &Target, observation: &Observation) -> Verdict {
-        let verdict = self.0.engine.classify(target, observation).unwrap_or_else(|fault| {
-            self.fault("classify", &fault);
-            without_policy(observation)
+        let verdict = self
+            .0
+            .engine
+            .classify(target, observation)
+            .unwrap_or_else(|fault| {
+                self.fault("classify", &fault);
+                without_policy(observation)
+            });
+        self.notice(&Notice::Judged {
+            target,
+            verdict: &verdict,
         });
-        self.notice(&Notice::Judged { target, verdict: &verdict });
         verdict
     }
 
     /// Decides the next step of a logical call. Cancel-safe.
     pub async fn next(&self, progress: Progress, verdict: Verdict, facts: &CallFacts) -> Step {
         let fallback = match &verdict {
-            v if matches!(v.effect, Effect::Success | Effect::SlowSuccess) || v.outcome == Outcome::Success => Step::Done,
+            v if matches!(v.effect, Effect::Success | Effect::SlowSuccess)
+                || v.outcome == Outcome::Success =>
+            {
+                Step::Done
+            }
             _ if progress.providers_left > 0 => Step::NextProvider,
             v => Step::GiveUp(v.reason.clone()),
         };
-        match self.ask(&Call::Next(progress, verdict, self.context(facts))).await {
+        match self
+            .ask(&Call::Next(progress, verdict, self.context(facts)))
+            .await
+        {
             Ok(Answer::Step(step)) => step,
             Ok(_) => fallback,
             Err(fault) => {
@@ -276,7 +306,13 @@ impl Guard {
     /// Reads the state of a target's domains; those that the store does not answer for are left
     /// out. Cancel-safe.
     pub async fn inspect(&self, target: &Target) -> Vec<DomainState> {
-        match self.ask(&Call::Inspect(target.clone(), self.context(&CallFacts::default()))).await {
+        match self
+            .ask(&Call::Inspect(
+                target.clone(),
+                self.context(&CallFacts::default()),
+            ))
+            .await
+        {
             Ok(Answer::States(states)) => states,
             Ok(_) => Vec::new(),
             Err(fault) => {
@@ -298,7 +334,9 @@ impl Guard {
                 self.events(&events);
                 Ok(())
             }
-            Ok(Answer::Ordered(Err(OverrideError::Store(why) | OverrideError::Invalid(why)))) => Err(why),
+            Ok(Answer::Ordered(Err(OverrideError::Store(why) | OverrideError::Invalid(why)))) => {
+                Err(why)
+            }
             Ok(Answer::Ordered(Err(OverrideError::Contended))) => {
                 Err("the record changed each time it was about to be written; try again".into())
             }
@@ -321,7 +359,11 @@ impl Guard {
 fn without_policy(observation: &Observation) -> Verdict {
     let answered = observation.response.is_some() && observation.failure.is_none();
     Verdict {
-        outcome: if answered { Outcome::Success } else { Outcome::Transient },
+        outcome: if answered {
+            Outcome::Success
+        } else {
+            Outcome::Transient
+        },
         effect: Effect::Neutral,
         blame: fusewire_core::Blame::Nobody,
         retry_same: false,
@@ -343,12 +385,16 @@ struct Entropy {
 
 impl Default for Entropy {
     fn default() -> Self {
-        Self { keys: RandomState::new(), used: AtomicU64::new(0) }
+        Self {
+            keys: RandomState::new(),
+            used: AtomicU64::new(0),
+        }
     }
 }
 
 impl Entropy {
     fn next(&self) -> u64 {
-        self.keys.hash_one(self.used.fetch_add(1, Ordering::Relaxed))
+        self.keys
+            .hash_one(self.used.fetch_add(1, Ordering::Relaxed))
     }
 }

@@ -21,8 +21,13 @@ impl Settling {
     /// the rest is lost, as in a process that ends.
     pub(super) fn tell(self: &Arc<Self>, telling: impl Future<Output = ()> + Send + 'static) {
         let mut telling: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(telling);
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if let Poll::Ready(()) = telling.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if let Poll::Ready(()) = telling
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
             return;
         }
         self.on_their_way.fetch_add(1, Ordering::AcqRel);

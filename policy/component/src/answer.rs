@@ -21,11 +21,19 @@ same_names!(ignored_reason, core::IgnoredReason => b::IgnoredReason,
 same_names!(override_mode, core::OverrideMode => b::OverrideMode, Open Closed Off Observe);
 
 pub(crate) fn description(from: core::Description) -> l::Description {
-    l::Description { name: from.name, version: from.version, record_schema: from.record_schema }
+    l::Description {
+        name: from.name,
+        version: from.version,
+        record_schema: from.record_schema,
+    }
 }
 
 pub(crate) fn problem(from: core::Problem) -> l::Problem {
-    l::Problem { path: from.path, wrong: from.wrong, right: from.right }
+    l::Problem {
+        path: from.path,
+        wrong: from.wrong,
+        right: from.right,
+    }
 }
 
 pub(crate) fn verdict(from: core::Verdict) -> c::Verdict {
@@ -44,11 +52,17 @@ pub(crate) fn verdict(from: core::Verdict) -> c::Verdict {
 }
 
 pub(crate) fn suspended(from: core::Suspended) -> b::Suspended {
-    b::Suspended { answered: from.answered }
+    b::Suspended {
+        answered: from.answered,
+    }
 }
 
 fn target(from: core::Target) -> c::Target {
-    c::Target { provider: from.provider, account: from.account, operation: from.operation }
+    c::Target {
+        provider: from.provider,
+        account: from.account,
+        operation: from.operation,
+    }
 }
 
 fn decision(from: core::Decision) -> b::Decision {

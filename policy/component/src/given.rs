@@ -31,11 +31,20 @@ same_names!(blame, c::Blame => core::Blame, Nobody Caller Provider Account Opera
 same_names!(override_mode, b::OverrideMode => core::OverrideMode, Open Closed Off Observe);
 
 pub(crate) fn target(from: c::Target) -> core::Target {
-    core::Target { provider: from.provider, account: from.account, operation: from.operation }
+    core::Target {
+        provider: from.provider,
+        account: from.account,
+        operation: from.operation,
+    }
 }
 
 fn fields(from: Vec<c::Field>) -> Vec<core::Field> {
-    from.into_iter().map(|f| core::Field { name: f.name, value: f.value }).collect()
+    from.into_iter()
+        .map(|f| core::Field {
+            name: f.name,
+            value: f.value,
+        })
+        .collect()
 }
 
 fn response(from: c::Response) -> core::Response {
@@ -87,7 +96,11 @@ pub(crate) fn context(from: b::Context) -> core::Context {
 }
 
 pub(crate) fn permit(from: b::Permit) -> core::Permit {
-    core::Permit { target: target(from.target), probe: from.probe, token: from.token }
+    core::Permit {
+        target: target(from.target),
+        probe: from.probe,
+        token: from.token,
+    }
 }
 
 pub(crate) fn ending(from: b::Ending) -> core::Ending {

@@ -20,7 +20,6 @@
         clippy::arithmetic_side_effects
     )
 )]
-
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 
 mod answer;
@@ -33,7 +32,11 @@ use fusewire_core as core;
 
 #[allow(missing_docs, reason = "the documentation is in wit/")]
 mod bindings {
-    wit_bindgen::generate!({ path: "../../wit", world: "policy" });
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "policy",
+        ownership: Borrowing { duplicate_if_necessary: true },
+    });
 }
 
 use bindings::exports::fusewire::policy::breaker::{

@@ -17,7 +17,8 @@ fn error(error: host::Error) -> StoreError {
 
 impl KeyValue for HostStore {
     fn get(&mut self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        host::get(keys).map_err(error)
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        host::get(&keys).map_err(error)
     }
 
     fn swap(
@@ -30,26 +31,46 @@ impl KeyValue for HostStore {
         host::swap(key, expected, replacement, ttl_ms).map_err(error)
     }
 
-    fn count(&mut self, windows: &[Window]) -> Result<Vec<Tally>, StoreError> {
-        let lanes = |window: &Window| -> Vec<host::Lane> {
-            let lane = |l: &Lane| host::Lane { name: l.name.clone(), amount: l.amount };
-            window.add.iter().map(lane).collect()
-        };
-        let windows: Vec<host::Window> = windows
+    fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, StoreError> {
+        // The contract's lists are borrowed from these.
+        let lanes: Vec<Vec<host::LaneParam<'_>>> = windows
             .iter()
-            .map(|window| host::Window {
-                key: window.key.clone(),
+            .map(|window| {
+                window
+                    .add
+                    .iter()
+                    .map(|l| host::LaneParam {
+                        name: &l.name,
+                        amount: l.amount,
+                    })
+                    .collect()
+            })
+            .collect();
+        let asked: Vec<host::Window<'_>> = windows
+            .iter()
+            .zip(&lanes)
+            .map(|(window, add)| host::Window {
+                key: &window.key,
                 epoch: window.epoch,
                 bucket: window.bucket,
-                add: lanes(window),
+                add,
                 since: window.since,
                 ttl_ms: window.ttl_ms,
             })
             .collect();
         let tally = |tally: host::Tally| Tally {
             epoch: tally.epoch,
-            lanes: tally.lanes.into_iter().map(|l| Lane { name: l.name, amount: l.amount }).collect(),
+            lanes: tally
+                .lanes
+                .into_iter()
+                .map(|l| Lane {
+                    name: l.name,
+                    amount: l.amount,
+                })
+                .collect(),
         };
-        host::count(&windows).map(|tallies| tallies.into_iter().map(tally).collect()).map_err(error)
+        host::count(&asked)
+            .map(|tallies| tallies.into_iter().map(tally).collect())
+            .map_err(error)
     }
 }

@@ -21,13 +21,19 @@ impl Response {
     /// A response with this status and nothing else.
     #[must_use]
     pub fn status(status: u16) -> Self {
-        Self { status, ..Self::default() }
+        Self {
+            status,
+            ..Self::default()
+        }
     }
 
     /// The first header field of this name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|f| f.name.eq_ignore_ascii_case(name)).map(|f| f.value.as_str())
+        self.headers
+            .iter()
+            .find(|f| f.name.eq_ignore_ascii_case(name))
+            .map(|f| f.value.as_str())
     }
 }
 
@@ -147,13 +153,19 @@ impl Observation {
     /// An answer to an idempotent request, at this time.
     #[must_use]
     pub fn response(response: Response, now_ms: u64) -> Self {
-        Self { response: Some(response), ..Self::nothing(now_ms) }
+        Self {
+            response: Some(response),
+            ..Self::nothing(now_ms)
+        }
     }
 
     /// A failure below HTTP of an idempotent request, at this time.
     #[must_use]
     pub fn failure(failure: TransportFailure, now_ms: u64) -> Self {
-        Self { failure: Some(failure), ..Self::nothing(now_ms) }
+        Self {
+            failure: Some(failure),
+            ..Self::nothing(now_ms)
+        }
     }
 
     fn nothing(now_ms: u64) -> Self {

@@ -37,14 +37,22 @@ pub enum Step {
 /// is drawn evenly from zero to the doubled and capped base ("full jitter"), and is at least what
 /// the verdict asks for.
 #[must_use]
-pub fn next(settings: &Settings, progress: &Progress, verdict: &Verdict, context: &Context) -> Step {
+pub fn next(
+    settings: &Settings,
+    progress: &Progress,
+    verdict: &Verdict,
+    context: &Context,
+) -> Step {
     if matches!(verdict.effect, Effect::Success | Effect::SlowSuccess) {
         return Step::Done;
     }
     let others = verdict.next_provider && progress.providers_left > 0;
     if verdict.retry_same && !progress.probe && progress.attempts < settings.retry.attempts {
-        let delay = back_off_ms(settings, progress.attempts, context.entropy).max(verdict.min_delay_ms);
-        let in_time = progress.deadline_ms.is_none_or(|at| context.now_ms.saturating_add(delay) < at);
+        let delay =
+            back_off_ms(settings, progress.attempts, context.entropy).max(verdict.min_delay_ms);
+        let in_time = progress
+            .deadline_ms
+            .is_none_or(|at| context.now_ms.saturating_add(delay) < at);
         if in_time && !(others && verdict.min_delay_ms > 0) {
             return Step::Retry(delay);
         }
@@ -63,7 +71,11 @@ pub fn next(settings: &Settings, progress: &Progress, verdict: &Verdict, context
 fn back_off_ms(settings: &Settings, attempts: u32, entropy: u64) -> u64 {
     let doublings = attempts.saturating_sub(1).min(63);
     let factor = 1u64.checked_shl(doublings).unwrap_or(u64::MAX);
-    let end = settings.retry.base_ms.saturating_mul(factor).min(settings.retry.max_ms);
+    let end = settings
+        .retry
+        .base_ms
+        .saturating_mul(factor)
+        .min(settings.retry.max_ms);
     (end as f64 * entropy::unit(entropy, entropy::BACK_OFF)) as u64
 }
 
@@ -87,7 +99,12 @@ mod tests {
 
     fn step(observation: &Observation, progress: &Progress) -> Step {
         let settings = Settings::default();
-        next(&settings, progress, &classify(&settings, observation), &Context::at(1_000, 7))
+        next(
+            &settings,
+            progress,
+            &classify(&settings, observation),
+            &Context::at(1_000, 7),
+        )
     }
 
     fn status(status: u16) -> Observation {
@@ -96,14 +113,23 @@ mod tests {
 
     #[test]
     fn a_transient_failure_is_retried_then_passed_to_the_next_provider_then_given_up() {
-        assert!(matches!(step(&status(500), &progress(1, 1)), Step::Retry(_)));
+        assert!(matches!(
+            step(&status(500), &progress(1, 1)),
+            Step::Retry(_)
+        ));
         assert_eq!(step(&status(500), &progress(3, 1)), Step::NextProvider);
-        assert!(matches!(step(&status(500), &progress(3, 0)), Step::GiveUp(_)));
+        assert!(matches!(
+            step(&status(500), &progress(3, 0)),
+            Step::GiveUp(_)
+        ));
     }
 
     #[test]
     fn a_probe_is_never_retried() {
-        let probe = Progress { probe: true, ..progress(1, 1) };
+        let probe = Progress {
+            probe: true,
+            ..progress(1, 1)
+        };
         assert_eq!(step(&status(500), &probe), Step::NextProvider);
     }
 
@@ -115,7 +141,10 @@ mod tests {
 
     #[test]
     fn a_wait_past_the_callers_deadline_is_not_begun() {
-        let hurried = Progress { deadline_ms: Some(1_500), ..progress(1, 0) };
+        let hurried = Progress {
+            deadline_ms: Some(1_500),
+            ..progress(1, 0)
+        };
         assert!(matches!(step(&status(429), &hurried), Step::GiveUp(_)));
     }
 

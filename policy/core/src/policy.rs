@@ -66,7 +66,12 @@ impl Policy {
     ///
     /// # Errors
     /// [`Suspended`] where the store has not answered yet.
-    pub fn admit(&self, store: &mut dyn KeyValue, target: &Target, context: &Context) -> Result<Admission, Suspended> {
+    pub fn admit(
+        &self,
+        store: &mut dyn KeyValue,
+        target: &Target,
+        context: &Context,
+    ) -> Result<Admission, Suspended> {
         breaker::admit(&self.config, store, target, context)
     }
 
@@ -115,7 +120,12 @@ impl Policy {
     ///
     /// # Errors
     /// None yet: [`Suspended`] is for budgets that the fleet shares.
-    pub fn next(&self, progress: &Progress, verdict: &Verdict, context: &Context) -> Result<Step, Suspended> {
+    pub fn next(
+        &self,
+        progress: &Progress,
+        verdict: &Verdict,
+        context: &Context,
+    ) -> Result<Step, Suspended> {
         let settings = self.config.settings(&progress.target.provider);
         Ok(plan::next(settings, progress, verdict, context))
     }

@@ -92,7 +92,10 @@ pub(crate) enum Reading {
     Absent,
     Known(Record),
     /// Written by a newer policy: left alone, and read in the safest way.
-    Newer { closed: bool, until: u64 },
+    Newer {
+        closed: bool,
+        until: u64,
+    },
 }
 
 /// Where a domain stands at one moment.
@@ -109,7 +112,9 @@ pub(crate) enum Standing<'a> {
 
 impl Seen {
     pub(crate) fn read(bytes: Option<Vec<u8>>, settings: &Settings, now: u64) -> Self {
-        let reading = bytes.as_deref().map_or(Reading::Absent, |b| Reading::parse(b, settings, now));
+        let reading = bytes
+            .as_deref()
+            .map_or(Reading::Absent, |b| Reading::parse(b, settings, now));
         Self { bytes, reading }
     }
 
@@ -135,12 +140,15 @@ impl Reading {
         match fields.get("schema").and_then(Value::as_u64) {
             Some(schema) if schema > SCHEMA.into() => Self::Newer {
                 closed: text(&fields, "phase") == Some(Phase::Closed.name()),
-                until: number(&fields, "until")
-                    .clamp(now.saturating_add(NEWER_WAIT_MS), longest_opening(settings, now)),
+                until: number(&fields, "until").clamp(
+                    now.saturating_add(NEWER_WAIT_MS),
+                    longest_opening(settings, now),
+                ),
             },
             Some(_) => match Record::from_fields(&fields) {
                 Some(record)
-                    if (record.expires == 0 || now < record.expires) && is_epoch(record.epoch, now) =>
+                    if (record.expires == 0 || now < record.expires)
+                        && is_epoch(record.epoch, now) =>
                 {
                     Self::Known(record.believable(settings, now))
                 }
@@ -176,7 +184,13 @@ fn part<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String
 
 /// The latest time that an opening which begins now may last to.
 fn longest_opening(settings: &Settings, now: u64) -> u64 {
-    now.saturating_add(settings.breaker.cool_down.longest_ms().max(settings.hints.max_ms))
+    now.saturating_add(
+        settings
+            .breaker
+            .cool_down
+            .longest_ms()
+            .max(settings.hints.max_ms),
+    )
 }
 
 impl Record {
@@ -197,8 +211,10 @@ impl Record {
                 owner: owned(lease, "owner"),
                 expires_ms: number(lease, "expires"),
             }),
-            hold: part(fields, "hold")
-                .map(|hold| Hold { until: number(hold, "until"), why: owned(hold, "why") }),
+            hold: part(fields, "hold").map(|hold| Hold {
+                until: number(hold, "until"),
+                why: owned(hold, "why"),
+            }),
             order: part(fields, "override").and_then(|order| {
                 Some(OverrideOrder {
                     mode: OverrideMode::from_name(text(order, "mode")?)?,
@@ -251,12 +267,16 @@ impl Record {
 
     /// The operator's order, where one is in force.
     pub(crate) fn order(&self, now: u64) -> Option<&OverrideOrder> {
-        self.order.as_ref().filter(|o| o.until_ms == 0 || now < o.until_ms)
+        self.order
+            .as_ref()
+            .filter(|o| o.until_ms == 0 || now < o.until_ms)
     }
 
     /// Whether an order says that no rule may open this domain.
     pub(crate) fn may_trip(&self, now: u64) -> bool {
-        !self.order(now).is_some_and(|o| matches!(o.mode, OverrideMode::Closed | OverrideMode::Off))
+        !self
+            .order(now)
+            .is_some_and(|o| matches!(o.mode, OverrideMode::Closed | OverrideMode::Off))
     }
 
     /// This record with its revision and lifetime set for a write at `now`, and that lifetime in
@@ -280,7 +300,11 @@ impl Record {
             self.order = None;
         }
         if let Some(order) = &self.order {
-            ttl = if order.until_ms == 0 { 0 } else { ttl.max(from(order.until_ms)) };
+            ttl = if order.until_ms == 0 {
+                0
+            } else {
+                ttl.max(from(order.until_ms))
+            };
         }
         self.schema = SCHEMA;
         self.revision = self.revision.saturating_add(1);
@@ -295,23 +319,41 @@ impl Record {
 
     /// The lease was taken: half-open.
     pub(crate) fn leased(&self, lease: Lease) -> Self {
-        Self { phase: Phase::HalfOpen, lease: Some(lease), ..self.clone() }
+        Self {
+            phase: Phase::HalfOpen,
+            lease: Some(lease),
+            ..self.clone()
+        }
     }
 
     /// The lease was given back with nothing judged: still half-open.
     pub(crate) fn freed(&self) -> Self {
-        Self { lease: None, ..self.clone() }
+        Self {
+            lease: None,
+            ..self.clone()
+        }
     }
 
     /// A rule tripped it, or a probe failed: open.
     ///
     /// Openings in a row grow by one; a quiet time since the last close starts them again. The
     /// provider's own hint lengthens the cool-down, and nothing shortens it.
-    pub(crate) fn opened(&self, rule: &str, hint_ms: Option<u64>, settings: &Settings, now: u64, bits: u64) -> Self {
+    pub(crate) fn opened(
+        &self,
+        rule: &str,
+        hint_ms: Option<u64>,
+        settings: &Settings,
+        now: u64,
+        bits: u64,
+    ) -> Self {
         let cool_down = &settings.breaker.cool_down;
-        let quiet = self.phase == Phase::Closed
-            && now.saturating_sub(self.epoch) >= cool_down.quiet_ms;
-        let openings = if quiet { 1 } else { self.openings.saturating_add(1) };
+        let quiet =
+            self.phase == Phase::Closed && now.saturating_sub(self.epoch) >= cool_down.quiet_ms;
+        let openings = if quiet {
+            1
+        } else {
+            self.openings.saturating_add(1)
+        };
         let length = cool_down
             .length_ms(openings, entropy::unit(bits, entropy::COOL_DOWN))
             .max(hint_ms.unwrap_or(0).min(settings.hints.max_ms));
@@ -330,7 +372,11 @@ impl Record {
     pub(crate) fn probe_passed(&self, settings: &Settings, now: u64) -> Self {
         let passed = self.passed.saturating_add(1);
         if passed < settings.breaker.probes.needed {
-            return Self { passed, lease: None, ..self.clone() };
+            return Self {
+                passed,
+                lease: None,
+                ..self.clone()
+            };
         }
         Self {
             phase: Phase::Closed,
@@ -355,20 +401,35 @@ mod tests {
         let read = |text: &str| Reading::parse(text.as_bytes(), &Settings::default(), 5_000);
         assert!(matches!(
             read(r#"{"schema":2,"phase":"open","until":9000,"epoch":"new form"}"#),
-            Reading::Newer { closed: false, until: 9_000 }
+            Reading::Newer {
+                closed: false,
+                until: 9_000
+            }
         ));
         assert!(matches!(
             read(r#"{"schema":9,"phase":{"kind":"melted"}}"#),
-            Reading::Newer { closed: false, until: 6_000 }
+            Reading::Newer {
+                closed: false,
+                until: 6_000
+            }
         ));
-        assert!(matches!(read(r#"{"schema":2,"phase":"closed"}"#), Reading::Newer { closed: true, .. }));
+        assert!(matches!(
+            read(r#"{"schema":2,"phase":"closed"}"#),
+            Reading::Newer { closed: true, .. }
+        ));
     }
 
     #[test]
     fn a_record_that_claims_to_be_open_for_ever_is_believed_for_the_longest_cool_down() {
-        let text = format!(r#"{{"schema":1,"revision":1,"phase":"open","until":{}}}"#, u64::MAX);
+        let text = format!(
+            r#"{{"schema":1,"revision":1,"phase":"open","until":{}}}"#,
+            u64::MAX
+        );
         let seen = Seen::read(Some(text.into_bytes()), &Settings::default(), 1_000);
-        assert_eq!(seen.record().unwrap().standing(1_000), Standing::Open(1_000 + 6 * 3_600_000));
+        assert_eq!(
+            seen.record().unwrap().standing(1_000),
+            Standing::Open(1_000 + 6 * 3_600_000)
+        );
     }
 
     proptest! {

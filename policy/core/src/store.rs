@@ -61,7 +61,10 @@ impl Tally {
     /// The amount in the lane of this name; zero where there is none.
     #[must_use]
     pub fn amount(&self, lane: &str) -> u64 {
-        self.lanes.iter().find(|l| l.name == lane).map_or(0, |l| l.amount)
+        self.lanes
+            .iter()
+            .find(|l| l.name == lane)
+            .map_or(0, |l| l.amount)
     }
 }
 
@@ -92,7 +95,7 @@ pub trait KeyValue {
     ///
     /// # Errors
     /// See [`StoreError`].
-    fn count(&mut self, windows: &[Window]) -> Result<Vec<Tally>, StoreError>;
+    fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, StoreError>;
 }
 
 /// Why an operation inside the breaker ended early. [`StoreError`] with the one case that must
@@ -120,7 +123,9 @@ impl<'a> Session<'a> {
                 self.answered = self.answered.saturating_add(1);
                 Ok(value)
             }
-            Err(StoreError::Pending) => Err(Stop::Suspended(Suspended { answered: self.answered })),
+            Err(StoreError::Pending) => Err(Stop::Suspended(Suspended {
+                answered: self.answered,
+            })),
             Err(StoreError::Unavailable) => Err(Stop::Store("the store is out of reach".into())),
             Err(StoreError::Refused(why)) => Err(Stop::Store(format!("the store refused: {why}"))),
         }
@@ -133,7 +138,11 @@ impl<'a> Session<'a> {
         if values.len() == keys.len() {
             Ok(values)
         } else {
-            Err(Stop::Store(format!("the store answered {} values for {} keys", values.len(), keys.len())))
+            Err(Stop::Store(format!(
+                "the store answered {} values for {} keys",
+                values.len(),
+                keys.len()
+            )))
         }
     }
 
@@ -148,16 +157,16 @@ impl<'a> Session<'a> {
         self.note(answer)
     }
 
-    pub(crate) fn count(&mut self, windows: &[Window]) -> Result<Vec<Tally>, Stop> {
+    pub(crate) fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, Stop> {
+        let asked = windows.len();
         let answer = self.store.count(windows);
         let tallies = self.note(answer)?;
-        if tallies.len() == windows.len() {
+        if tallies.len() == asked {
             Ok(tallies)
         } else {
             Err(Stop::Store(format!(
-                "the store answered {} tallies for {} windows",
-                tallies.len(),
-                windows.len()
+                "the store answered {} tallies for {asked} windows",
+                tallies.len()
             )))
         }
     }

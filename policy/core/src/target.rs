@@ -28,85 +28,128 @@ pub(crate) enum Scope {
 }
 
 /// One failure domain: `provider`, `provider@account` or `provider/operation`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Domain {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Domain<'a> {
     pub(crate) scope: Scope,
-    provider: String,
-    /// Empty, `@account` or `/operation`.
-    rest: String,
+    provider: &'a str,
+    /// The account's or the operation's name; empty for the provider itself.
+    part: &'a str,
 }
 
 impl Target {
     /// A target that is a provider alone.
     #[must_use]
     pub fn provider(name: impl Into<String>) -> Self {
-        Self { provider: name.into(), account: None, operation: None }
+        Self {
+            provider: name.into(),
+            account: None,
+            operation: None,
+        }
     }
 
     /// The target's domains, the provider's first.
     ///
     /// # Errors
     /// A sentence that says which name is not valid, and why.
-    pub fn domains(&self) -> Result<Vec<Domain>, String> {
-        let domain = |scope, rest| Domain { scope, provider: self.provider.clone(), rest };
-        check_name("provider", &self.provider, RESERVED)?;
-        let mut domains = vec![domain(Scope::Provider, String::new())];
-        if let Some(account) = &self.account {
-            check_name("account", account, RESERVED)?;
-            domains.push(domain(Scope::Account, format!("@{account}")));
+    pub fn domains(&self) -> Result<Vec<Domain<'_>>, String> {
+        let provider = self.provider.as_str();
+        check_name("provider", provider, RESERVED)?;
+        let mut domains = vec![Domain {
+            scope: Scope::Provider,
+            provider,
+            part: "",
+        }];
+        if let Some(part) = &self.account {
+            check_name("account", part, RESERVED)?;
+            domains.push(Domain {
+                scope: Scope::Account,
+                provider,
+                part,
+            });
         }
-        if let Some(operation) = &self.operation {
-            check_name("operation", operation, &[])?;
-            domains.push(domain(Scope::Operation, format!("/{operation}")));
+        if let Some(part) = &self.operation {
+            check_name("operation", part, &[])?;
+            domains.push(Domain {
+                scope: Scope::Operation,
+                provider,
+                part,
+            });
         }
         Ok(domains)
     }
 }
 
-impl Domain {
+impl<'a> Domain<'a> {
     /// Reads a domain's name: `provider`, `provider@account` or `provider/operation`.
     ///
     /// # Errors
     /// A sentence that says what is wrong with it.
-    pub fn parse(name: &str) -> Result<Self, String> {
+    pub fn parse(name: &'a str) -> Result<Self, String> {
         let cut = name.find(['@', '/']);
-        let (provider, rest) = cut.and_then(|at| name.split_at_checked(at)).unwrap_or((name, ""));
+        let (provider, rest) = cut
+            .and_then(|at| name.split_at_checked(at))
+            .unwrap_or((name, ""));
         check_name("provider", provider, RESERVED)?;
-        let scope = if let Some(account) = rest.strip_prefix('@') {
+        let (scope, part) = if let Some(account) = rest.strip_prefix('@') {
             check_name("account", account, RESERVED)?;
-            Scope::Account
+            (Scope::Account, account)
         } else if let Some(operation) = rest.strip_prefix('/') {
             check_name("operation", operation, &[])?;
-            Scope::Operation
+            (Scope::Operation, operation)
         } else {
-            Scope::Provider
+            (Scope::Provider, "")
         };
-        Ok(Self { scope, provider: provider.into(), rest: rest.into() })
+        Ok(Self {
+            scope,
+            provider,
+            part,
+        })
     }
 
     /// The domain's name.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{}{}", self.provider, self.rest)
+        [self.provider, self.separator(), self.part].concat()
     }
 
     /// The provider that the domain belongs to.
     #[must_use]
-    pub fn provider(&self) -> &str {
-        &self.provider
+    pub fn provider(&self) -> &'a str {
+        self.provider
     }
 
     /// The key of the domain's record. The braces are Redis Cluster's hash tag, so that all of a
     /// provider's keys share a slot.
     #[must_use]
     pub fn record_key(&self, prefix: &str) -> String {
-        format!("{prefix}:s:{{{}}}{}", self.provider, self.rest)
+        self.key(prefix, ":s:{")
     }
 
     /// The key of the domain's windowed counter.
     #[must_use]
     pub fn window_key(&self, prefix: &str) -> String {
-        format!("{prefix}:w:{{{}}}{}", self.provider, self.rest)
+        self.key(prefix, ":w:{")
+    }
+
+    // Put together rather than formatted: every call needs a key or two.
+    fn key(&self, prefix: &str, kind: &str) -> String {
+        [
+            prefix,
+            kind,
+            self.provider,
+            "}",
+            self.separator(),
+            self.part,
+        ]
+        .concat()
+    }
+
+    fn separator(&self) -> &'static str {
+        match self.scope {
+            Scope::Provider => "",
+            Scope::Account => "@",
+            Scope::Operation => "/",
+        }
     }
 }
 
@@ -128,10 +171,15 @@ pub(crate) fn check_name(what: &str, name: &str, reserved: &[char]) -> Result<()
         ));
     }
     if let Some(bad) = name.chars().find(|c| c.is_control()) {
-        return Err(format!("the {what}'s name has the control character U+{:04X} in it", u32::from(bad)));
+        return Err(format!(
+            "the {what}'s name has the control character U+{:04X} in it",
+            u32::from(bad)
+        ));
     }
     if let Some(bad) = name.chars().find(|c| reserved.contains(c)) {
-        return Err(format!("the {what}'s name has `{bad}` in it, which separates parts of a domain"));
+        return Err(format!(
+            "the {what}'s name has `{bad}` in it, which separates parts of a domain"
+        ));
     }
     Ok(())
 }

@@ -22,7 +22,9 @@ async fn main() {
         panic!("usage: fleet_worker REDIS_URL PROVIDER INSTANCE");
     };
     let store = fleet::redis(url).await;
-    let guard = Guard::builder(fleet::engine(fleet::QUICK), store).instance(instance).build();
+    let guard = Guard::builder(fleet::engine(fleet::QUICK), store)
+        .instance(instance)
+        .build();
     let target = Target::provider(provider);
 
     println!("ready");

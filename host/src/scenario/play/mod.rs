@@ -193,7 +193,7 @@ impl Player<'_> {
         }
     }
 
-    fn domain(&self, now: &mut Turn<'_>, name: &str) -> Result<Domain, Stopped> {
+    fn domain<'n>(&self, now: &mut Turn<'_>, name: &'n str) -> Result<Domain<'n>, Stopped> {
         Domain::parse(name).map_err(|why| self.fault(now, &why))
     }
 

@@ -18,7 +18,9 @@ pub fn inspect(
     target: &Target,
     context: &Context,
 ) -> Result<Vec<DomainState>, Suspended> {
-    let Ok(domains) = target.domains() else { return Ok(Vec::new()) };
+    let Ok(domains) = target.domains() else {
+        return Ok(Vec::new());
+    };
     match read(config, &mut Session::new(store), &domains, context) {
         Ok(states) => Ok(states),
         Err(Stop::Suspended(suspended)) => Err(suspended),
@@ -29,11 +31,14 @@ pub fn inspect(
 fn read(
     config: &Config,
     session: &mut Session<'_>,
-    domains: &[Domain],
+    domains: &[Domain<'_>],
     context: &Context,
 ) -> Result<Vec<DomainState>, Stop> {
     let now = context.now_ms;
-    let keys: Vec<String> = domains.iter().map(|d| d.record_key(&config.prefix)).collect();
+    let keys: Vec<String> = domains
+        .iter()
+        .map(|d| d.record_key(&config.prefix))
+        .collect();
     let seen: Vec<Seen> = session
         .get(&keys)?
         .into_iter()
@@ -45,14 +50,25 @@ fn read(
         .zip(&seen)
         .map(|(domain, seen)| {
             let breaker = &config.settings(domain.provider()).breaker;
-            rules::longest(breaker, &domain.window_key(&config.prefix), seen.epoch(), now, None)
+            rules::longest(
+                breaker,
+                &domain.window_key(&config.prefix),
+                seen.epoch(),
+                now,
+                None,
+            )
         })
         .collect();
-    let tallies = session.count(&windows)?;
-    Ok(domains.iter().zip(seen).zip(tallies).map(|((domain, seen), tally)| state(domain, seen, &tally, now)).collect())
+    let tallies = session.count(windows)?;
+    Ok(domains
+        .iter()
+        .zip(seen)
+        .zip(tallies)
+        .map(|((domain, seen), tally)| state(domain, seen, &tally, now))
+        .collect())
 }
 
-fn state(domain: &Domain, seen: Seen, tally: &Tally, now: u64) -> DomainState {
+fn state(domain: &Domain<'_>, seen: Seen, tally: &Tally, now: u64) -> DomainState {
     let mut state = DomainState {
         domain: domain.name(),
         phase: Phase::Closed,
@@ -66,7 +82,10 @@ fn state(domain: &Domain, seen: Seen, tally: &Tally, now: u64) -> DomainState {
         failures: tally.amount(rules::FAILURE),
         slow: tally.amount(rules::SLOW),
         retries: tally.amount(rules::RETRIES),
-        stored: seen.bytes.as_deref().map(|b| String::from_utf8_lossy(b).into_owned()),
+        stored: seen
+            .bytes
+            .as_ref()
+            .and_then(|bytes| String::from_utf8(bytes.clone()).ok()),
     };
     match &seen.reading {
         Reading::Absent | Reading::Newer { closed: true, .. } => {}

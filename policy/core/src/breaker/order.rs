@@ -29,21 +29,38 @@ pub fn order(
     let key = domain.record_key(&config.prefix);
     let mut session = Session::new(store);
     for _ in 0..super::ROUNDS {
-        let bytes = session.get(std::slice::from_ref(&key)).map_err(stopped)?.into_iter().next().flatten();
+        let bytes = session
+            .get(std::slice::from_ref(&key))
+            .map_err(stopped)?
+            .into_iter()
+            .next()
+            .flatten();
         let seen = Seen::read(bytes, settings, context.now_ms);
         if matches!(seen.reading, Reading::Newer { .. }) {
             let why = "the record was written by a newer policy, and is left alone".into();
             return Err(OverrideError::Invalid(why));
         }
         let base = seen.record().cloned().unwrap_or_else(Record::fresh);
-        let (after, ttl) = Record { order: order.cloned(), ..base }.written(settings, context.now_ms);
-        if session.swap(&key, seen.bytes.as_deref(), &after.to_bytes(), ttl).map_err(stopped)? {
+        let (after, ttl) = Record {
+            order: order.cloned(),
+            ..base
+        }
+        .written(settings, context.now_ms);
+        if session
+            .swap(&key, seen.bytes.as_deref(), &after.to_bytes(), ttl)
+            .map_err(stopped)?
+        {
             let detail = match order {
                 Some(order) => format!("{} by {}: {}", order.mode, order.who, order.why),
                 None => "the order was cleared".into(),
             };
             let kind = EventKind::Ordered(order.map(|o| o.mode));
-            return Ok(vec![Event { domain: domain.name(), at_ms: context.now_ms, kind, detail }]);
+            return Ok(vec![Event {
+                domain: domain.name(),
+                at_ms: context.now_ms,
+                kind,
+                detail,
+            }]);
         }
     }
     Err(OverrideError::Contended)
@@ -52,7 +69,10 @@ pub fn order(
 fn check(order: &OverrideOrder, context: &Context) -> Result<(), String> {
     for (what, text) in [("who", &order.who), ("why", &order.why)] {
         if text.is_empty() || text.len() > TEXT_MAX_BYTES {
-            return Err(format!("`{what}` has {} bytes, and must have 1 to {TEXT_MAX_BYTES}", text.len()));
+            return Err(format!(
+                "`{what}` has {} bytes, and must have 1 to {TEXT_MAX_BYTES}",
+                text.len()
+            ));
         }
     }
     if order.until_ms != 0 && order.until_ms <= context.now_ms {

@@ -5,8 +5,6 @@
 //! epoch or a lease that the store knows better about, or it does not. An epoch that no close can
 //! have given yet does not.
 
-use std::fmt::Write as _;
-
 use super::types::Permit;
 use crate::record;
 use crate::target::Domain;
@@ -33,13 +31,18 @@ pub(super) fn write(stamps: &[Stamp]) -> String {
         if !text.is_empty() {
             text.push(',');
         }
-        // Writing to a String does not fail.
-        let _ = match stamp {
-            Stamp::Epoch(epoch) => write!(text, "c:{epoch}"),
-            Stamp::Lease(token) => write!(text, "l:{token}"),
-            Stamp::Unshared => write!(text, "u"),
-            Stamp::Uncounted => write!(text, "x"),
-        };
+        match stamp {
+            Stamp::Epoch(epoch) => {
+                text.push_str("c:");
+                text.push_str(itoa::Buffer::new().format(*epoch));
+            }
+            Stamp::Lease(token) => {
+                text.push_str("l:");
+                text.push_str(token);
+            }
+            Stamp::Unshared => text.push('u'),
+            Stamp::Uncounted => text.push('x'),
+        }
     }
     text
 }
@@ -48,26 +51,31 @@ pub(super) fn write(stamps: &[Stamp]) -> String {
 ///
 /// # Errors
 /// A sentence that says why this is no permit of ours.
-pub(super) fn read(permit: &Permit, now: u64) -> Result<Vec<(Domain, Stamp)>, String> {
-    let domains = permit.target.domains()?;
-    let stamps: Vec<&str> = permit.token.split(',').take(domains.len().saturating_add(1)).collect();
-    if stamps.len() != domains.len() {
-        return Err(format!("the permit has not one stamp for each of {} domains", domains.len()));
+pub(super) fn read(permit: &Permit, now: u64) -> Result<Vec<(Domain<'_>, Stamp)>, String> {
+    let mut texts = permit.token.split(',');
+    let mut stamped = Vec::new();
+    for domain in permit.target.domains()? {
+        let text = texts.next().unwrap_or_default();
+        let stamp = match text.split_once(':') {
+            Some(("c", epoch)) => epoch
+                .parse()
+                .ok()
+                .filter(|at| record::is_epoch(*at, now))
+                .map(Stamp::Epoch),
+            Some(("l", token)) if is_token(token) => Some(Stamp::Lease(token.into())),
+            None if text == "u" => Some(Stamp::Unshared),
+            None if text == "x" => Some(Stamp::Uncounted),
+            _ => None,
+        };
+        match stamp {
+            Some(stamp) => stamped.push((domain, stamp)),
+            None => return Err("the permit's text is not ours".into()),
+        }
     }
-    domains
-        .into_iter()
-        .zip(stamps)
-        .map(|(domain, text)| {
-            let stamp = match text.split_once(':') {
-                Some(("c", epoch)) => epoch.parse().ok().filter(|at| record::is_epoch(*at, now)).map(Stamp::Epoch),
-                Some(("l", token)) if is_token(token) => Some(Stamp::Lease(token.into())),
-                None if text == "u" => Some(Stamp::Unshared),
-                None if text == "x" => Some(Stamp::Uncounted),
-                _ => None,
-            };
-            stamp.map(|stamp| (domain, stamp)).ok_or_else(|| "the permit's text is not ours".into())
-        })
-        .collect()
+    if texts.next().is_some() {
+        return Err("the permit has more stamps than its target has domains".into());
+    }
+    Ok(stamped)
 }
 
 pub(super) fn lease_token(bits: u64) -> String {
@@ -86,10 +94,26 @@ mod tests {
 
     #[test]
     fn stamps_that_were_written_are_read_back() {
-        let stamps = [Stamp::Epoch(7), Stamp::Lease(lease_token(9)), Stamp::Unshared];
-        let target = Target { provider: "p".into(), account: Some("a".into()), operation: Some("o".into()) };
-        let permit = Permit { target, probe: true, token: write(&stamps) };
-        let read: Vec<Stamp> = read(&permit, 0).unwrap().into_iter().map(|(_, stamp)| stamp).collect();
+        let stamps = [
+            Stamp::Epoch(7),
+            Stamp::Lease(lease_token(9)),
+            Stamp::Unshared,
+        ];
+        let target = Target {
+            provider: "p".into(),
+            account: Some("a".into()),
+            operation: Some("o".into()),
+        };
+        let permit = Permit {
+            target,
+            probe: true,
+            token: write(&stamps),
+        };
+        let read: Vec<Stamp> = read(&permit, 0)
+            .unwrap()
+            .into_iter()
+            .map(|(_, stamp)| stamp)
+            .collect();
         assert_eq!(read, stamps);
     }
 

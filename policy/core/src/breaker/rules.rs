@@ -24,7 +24,10 @@ pub(super) struct Share {
 
 impl Share {
     fn lanes(self) -> Vec<Lane> {
-        let lane = |name: &str| Lane { name: name.into(), amount: 1 };
+        let lane = |name: &str| Lane {
+            name: name.into(),
+            amount: 1,
+        };
         let mut lanes = vec![lane(if self.failed { FAILURE } else { SUCCESS })];
         if self.slow {
             lanes.push(lane(SLOW));
@@ -35,9 +38,18 @@ impl Share {
 
 /// The operation that counts an outcome (or, with nothing to add, only reads) and looks over the
 /// longest window.
-pub(super) fn longest(settings: &BreakerSettings, key: &str, epoch: u64, now: u64, add: Option<Share>) -> Window {
+pub(super) fn longest(
+    settings: &BreakerSettings,
+    key: &str,
+    epoch: u64,
+    now: u64,
+    add: Option<Share>,
+) -> Window {
     let length = settings.longest_window_ms();
-    Window { add: add.map(Share::lanes).unwrap_or_default(), ..over(settings, key, epoch, now, length) }
+    Window {
+        add: add.map(Share::lanes).unwrap_or_default(),
+        ..over(settings, key, epoch, now, length)
+    }
 }
 
 /// The operation that looks over the shortest window.
@@ -74,28 +86,44 @@ pub(super) fn judge(settings: &BreakerSettings, longest: &Tally) -> Said {
     }
     let failures = longest.amount(FAILURE);
     let short = |window_ms: u64| window_ms < settings.longest_window_ms();
-    let count_may = settings.failures.is_some_and(|rule| short(rule.window_ms) && failures >= rule.count);
+    let count_may = settings
+        .failures
+        .is_some_and(|rule| short(rule.window_ms) && failures >= rule.count);
     let ratio_may = settings.ratio.is_some_and(|rule| {
         let calls = failures.saturating_add(longest.amount(SUCCESS));
-        short(rule.window_ms) && calls >= rule.minimum && failures as f64 / rule.minimum as f64 >= rule.share
+        short(rule.window_ms)
+            && calls >= rule.minimum
+            && failures as f64 / rule.minimum as f64 >= rule.share
     });
-    if count_may || ratio_may { Said::LookCloser } else { Said::Nothing }
+    if count_may || ratio_may {
+        Said::LookCloser
+    } else {
+        Said::Nothing
+    }
 }
 
 /// The rule that trips over the shortest window, if any does.
-pub(super) fn tripped_closely(settings: &BreakerSettings, shortest: &Tally) -> Option<&'static str> {
+pub(super) fn tripped_closely(
+    settings: &BreakerSettings,
+    shortest: &Tally,
+) -> Option<&'static str> {
     tripped_over(settings, settings.shortest_window_ms(), shortest)
 }
 
 /// The rule with this window that the tally trips, if any does.
 fn tripped_over(settings: &BreakerSettings, window_ms: u64, tally: &Tally) -> Option<&'static str> {
     let failures = tally.amount(FAILURE);
-    if settings.failures.is_some_and(|rule| rule.window_ms == window_ms && failures >= rule.count) {
+    if settings
+        .failures
+        .is_some_and(|rule| rule.window_ms == window_ms && failures >= rule.count)
+    {
         return Some("failures");
     }
     let calls = failures.saturating_add(tally.amount(SUCCESS));
     let by_ratio = settings.ratio.is_some_and(|rule| {
-        rule.window_ms == window_ms && calls >= rule.minimum && failures as f64 / calls as f64 >= rule.share
+        rule.window_ms == window_ms
+            && calls >= rule.minimum
+            && failures as f64 / calls as f64 >= rule.share
     });
     by_ratio.then_some("failure-ratio")
 }
@@ -107,8 +135,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn tally(success: u64, failure: u64) -> Tally {
-        let lane = |name: &str, amount| Lane { name: name.into(), amount };
-        Tally { epoch: 0, lanes: vec![lane(FAILURE, failure), lane(SUCCESS, success)] }
+        let lane = |name: &str, amount| Lane {
+            name: name.into(),
+            amount,
+        };
+        Tally {
+            epoch: 0,
+            lanes: vec![lane(FAILURE, failure), lane(SUCCESS, success)],
+        }
     }
 
     #[test]
@@ -116,16 +150,30 @@ mod tests {
         let breaker = Settings::default().breaker;
         assert_eq!(judge(&breaker, &tally(0, 4)), Said::Nothing);
         assert_eq!(judge(&breaker, &tally(0, 5)), Said::Tripped("failures"));
-        assert_eq!(tripped_closely(&breaker, &tally(0, 5)), None, "too few calls for a share");
-        assert_eq!(tripped_closely(&breaker, &tally(10, 9)), None, "19 calls are too few");
-        assert_eq!(tripped_closely(&breaker, &tally(10, 10)), Some("failure-ratio"));
+        assert_eq!(
+            tripped_closely(&breaker, &tally(0, 5)),
+            None,
+            "too few calls for a share"
+        );
+        assert_eq!(
+            tripped_closely(&breaker, &tally(10, 9)),
+            None,
+            "19 calls are too few"
+        );
+        assert_eq!(
+            tripped_closely(&breaker, &tally(10, 10)),
+            Some("failure-ratio")
+        );
         assert_eq!(tripped_closely(&breaker, &tally(11, 10)), None);
     }
 
     #[test]
     fn a_window_takes_in_the_buckets_that_begin_within_it() {
         let breaker = Settings::default().breaker;
-        let share = Share { failed: true, slow: true };
+        let share = Share {
+            failed: true,
+            slow: true,
+        };
         let long = longest(&breaker, "k", 3, 100_500, Some(share));
         let short = shortest(&breaker, "k", 3, 100_500);
         let shape = |w: &Window| (w.bucket, w.since, w.add.len(), w.ttl_ms);

@@ -48,7 +48,11 @@ pub fn settle(
         Err(Stop::Suspended(suspended)) => return Err(suspended),
         Err(Stop::Store(why)) => {
             let domain = stamped.first().map(|(d, _)| d.name()).unwrap_or_default();
-            call.event(&domain, EventKind::Store(why), "the outcome was not counted".into());
+            call.event(
+                &domain,
+                EventKind::Store(why),
+                "the outcome was not counted".into(),
+            );
         }
     }
     Ok(call.events)
@@ -64,26 +68,38 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn tell(&mut self, session: &mut Session<'_>, stamped: &[(Domain, Stamp)]) -> Result<(), Stop> {
+    fn tell(
+        &mut self,
+        session: &mut Session<'_>,
+        stamped: &[(Domain<'_>, Stamp)],
+    ) -> Result<(), Stop> {
         let mut counted = Vec::new();
         let mut windows = Vec::new();
         for (domain, stamp) in stamped {
             let Stamp::Epoch(epoch) = stamp else { continue };
-            let Some(share) = self.share(domain, stamped) else { continue };
+            let Some(share) = self.share(domain, stamped) else {
+                continue;
+            };
             counted.push((domain, *epoch, share));
             windows.push(self.window(domain, *epoch, share));
         }
         if !windows.is_empty() {
-            let tallies = session.count(&windows)?;
+            let tallies = session.count(windows)?;
             for ((domain, epoch, share), tally) in counted.into_iter().zip(&tallies) {
                 self.judge(session, domain, epoch, share, tally)?;
             }
         }
         for (domain, stamp) in stamped {
             match stamp {
-                Stamp::Lease(token) => self.settle_probe(session, domain, token, self.share(domain, stamped))?,
+                Stamp::Lease(token) => {
+                    self.settle_probe(session, domain, token, self.share(domain, stamped))?
+                }
                 Stamp::Unshared if self.share(domain, stamped).is_some() => {
-                    self.ignored(domain, IgnoredReason::Unshared, "admitted while the store was out of reach");
+                    self.ignored(
+                        domain,
+                        IgnoredReason::Unshared,
+                        "admitted while the store was out of reach",
+                    );
                 }
                 Stamp::Unshared | Stamp::Uncounted | Stamp::Epoch(_) => {}
             }
@@ -96,12 +112,15 @@ impl Call<'_> {
     /// A failure is laid to the domain that the verdict blames, or to the provider where the
     /// target does not tell that part apart. The others did their part where a narrower domain
     /// is to blame, and have shown nothing where the provider is.
-    fn share(&self, domain: &Domain, stamped: &[(Domain, Stamp)]) -> Option<Share> {
+    fn share(&self, domain: &Domain<'_>, stamped: &[(Domain<'_>, Stamp)]) -> Option<Share> {
         let verdict = self.verdict?;
         let slow = verdict.slow;
         match verdict.effect {
             Effect::Neutral => None,
-            Effect::Success | Effect::SlowSuccess => Some(Share { failed: false, slow }),
+            Effect::Success | Effect::SlowSuccess => Some(Share {
+                failed: false,
+                slow,
+            }),
             Effect::Failure => {
                 let blamed = match verdict.blame {
                     Blame::Account => Scope::Account,
@@ -115,22 +134,31 @@ impl Call<'_> {
                 } else if culprit == Scope::Provider {
                     None
                 } else {
-                    Some(Share { failed: false, slow })
+                    Some(Share {
+                        failed: false,
+                        slow,
+                    })
                 }
             }
         }
     }
 
-    fn window(&self, domain: &Domain, epoch: u64, share: Share) -> Window {
+    fn window(&self, domain: &Domain<'_>, epoch: u64, share: Share) -> Window {
         let key = domain.window_key(&self.config.prefix);
-        rules::longest(&self.settings.breaker, &key, epoch, self.context.now_ms, Some(share))
+        rules::longest(
+            &self.settings.breaker,
+            &key,
+            epoch,
+            self.context.now_ms,
+            Some(share),
+        )
     }
 
     /// The rule that trips in this epoch, if any does.
     fn tripped(
         &self,
         session: &mut Session<'_>,
-        domain: &Domain,
+        domain: &Domain<'_>,
         epoch: u64,
         longest: &Tally,
     ) -> Result<Option<&'static str>, Stop> {
@@ -141,7 +169,7 @@ impl Call<'_> {
             Said::LookCloser => {
                 let key = domain.window_key(&self.config.prefix);
                 let window = rules::shortest(breaker, &key, epoch, self.context.now_ms);
-                let tallies = session.count(&[window])?;
+                let tallies = session.count(vec![window])?;
                 let shortest = tallies.first().filter(|tally| tally.epoch == epoch);
                 Ok(shortest.and_then(|tally| rules::tripped_closely(breaker, tally)))
             }
@@ -155,7 +183,13 @@ impl Call<'_> {
     }
 
     /// Puts `after` in the place of what was seen; `false` where that has changed meanwhile.
-    fn put(&self, session: &mut Session<'_>, key: &str, seen: &Seen, after: Record) -> Result<bool, Stop> {
+    fn put(
+        &self,
+        session: &mut Session<'_>,
+        key: &str,
+        seen: &Seen,
+        after: Record,
+    ) -> Result<bool, Stop> {
         let (after, ttl) = after.written(self.settings, self.context.now_ms);
         session.swap(key, seen.bytes.as_deref(), &after.to_bytes(), ttl)
     }
@@ -164,7 +198,7 @@ impl Call<'_> {
     fn judge(
         &mut self,
         session: &mut Session<'_>,
-        domain: &Domain,
+        domain: &Domain<'_>,
         epoch: u64,
         share: Share,
         tally: &Tally,
@@ -181,19 +215,32 @@ impl Call<'_> {
         // every outcome would be taken for stale for as long as there is traffic.
         let key = domain.record_key(&self.config.prefix);
         let seen = self.look(session, &key)?;
-        let lost = record::is_epoch(owner, self.context.now_ms) && match &seen.reading {
-            Reading::Absent => epoch == 0,
-            Reading::Known(record) => record.phase == Phase::Closed && record.epoch == epoch,
-            Reading::Newer { .. } => false,
-        };
+        let lost = record::is_epoch(owner, self.context.now_ms)
+            && match &seen.reading {
+                Reading::Absent => epoch == 0,
+                Reading::Known(record) => record.phase == Phase::Closed && record.epoch == epoch,
+                Reading::Newer { .. } => false,
+            };
         if !lost {
-            self.ignored(domain, IgnoredReason::Stale, "admitted before the breaker last closed");
+            self.ignored(
+                domain,
+                IgnoredReason::Stale,
+                "admitted before the breaker last closed",
+            );
             return Ok(());
         }
         let base = seen.record().cloned().unwrap_or_else(Record::fresh);
         // Where another host was first, it wrote the same.
-        self.put(session, &key, &seen, Record { epoch: owner, ..base })?;
-        let tallies = session.count(&[self.window(domain, owner, share)])?;
+        self.put(
+            session,
+            &key,
+            &seen,
+            Record {
+                epoch: owner,
+                ..base
+            },
+        )?;
+        let tallies = session.count(vec![self.window(domain, owner, share)])?;
         let Some(tally) = tallies.first().filter(|tally| tally.epoch == owner) else {
             return Ok(());
         };
@@ -207,7 +254,7 @@ impl Call<'_> {
     fn trip(
         &mut self,
         session: &mut Session<'_>,
-        domain: &Domain,
+        domain: &Domain<'_>,
         epoch: u64,
         share: Share,
         rule: &str,
@@ -217,9 +264,16 @@ impl Call<'_> {
         for _ in 0..super::ROUNDS {
             let seen = self.look(session, &key)?;
             let before = match &seen.reading {
-                Reading::Absent => Record { epoch, ..Record::fresh() },
+                Reading::Absent => Record {
+                    epoch,
+                    ..Record::fresh()
+                },
                 Reading::Known(record) if record.epoch != epoch => {
-                    self.ignored(domain, IgnoredReason::Stale, "the breaker closed while the call was under way");
+                    self.ignored(
+                        domain,
+                        IgnoredReason::Stale,
+                        "the breaker closed while the call was under way",
+                    );
                     return Ok(());
                 }
                 Reading::Known(record) if record.phase == Phase::Closed => record.clone(),
@@ -227,7 +281,11 @@ impl Call<'_> {
                     // A late success comes this way only while the window is still full of
                     // failures, so counting it would say nothing.
                     if share.failed {
-                        self.ignored(domain, IgnoredReason::Late, "the breaker opened while the call was under way");
+                        self.ignored(
+                            domain,
+                            IgnoredReason::Late,
+                            "the breaker opened while the call was under way",
+                        );
                     }
                     return Ok(());
                 }
@@ -237,7 +295,13 @@ impl Call<'_> {
             }
             let after = self.opened(&before, rule);
             if self.put(session, &key, &seen, after.clone())? {
-                self.transition(domain, before.phase, &after, rule, format!("the rule `{rule}` tripped"));
+                self.transition(
+                    domain,
+                    before.phase,
+                    &after,
+                    rule,
+                    format!("the rule `{rule}` tripped"),
+                );
                 return Ok(());
             }
         }
@@ -248,7 +312,7 @@ impl Call<'_> {
     fn settle_probe(
         &mut self,
         session: &mut Session<'_>,
-        domain: &Domain,
+        domain: &Domain<'_>,
         token: &str,
         share: Option<Share>,
     ) -> Result<(), Stop> {
@@ -256,18 +320,26 @@ impl Call<'_> {
         for _ in 0..super::ROUNDS {
             let seen = self.look(session, &key)?;
             let holder = seen.record().filter(|record| {
-                record.phase == Phase::HalfOpen && record.lease.as_ref().is_some_and(|l| l.token == token)
+                record.phase == Phase::HalfOpen
+                    && record.lease.as_ref().is_some_and(|l| l.token == token)
             });
             let Some(before) = holder else {
-                self.ignored(domain, IgnoredReason::LeaseLost, "another call holds the probe lease by now");
+                self.ignored(
+                    domain,
+                    IgnoredReason::LeaseLost,
+                    "another call holds the probe lease by now",
+                );
                 return Ok(());
             };
             let (after, outcome) = match share {
                 None => (before.freed(), ProbeOutcome::Neutral),
-                Some(Share { failed: true, .. }) => (self.opened(before, "probe-failed"), ProbeOutcome::Failed),
-                Some(Share { failed: false, .. }) => {
-                    (before.probe_passed(self.settings, self.context.now_ms), ProbeOutcome::Passed)
+                Some(Share { failed: true, .. }) => {
+                    (self.opened(before, "probe-failed"), ProbeOutcome::Failed)
                 }
+                Some(Share { failed: false, .. }) => (
+                    before.probe_passed(self.settings, self.context.now_ms),
+                    ProbeOutcome::Passed,
+                ),
             };
             if self.put(session, &key, &seen, after.clone())? {
                 let detail = match self.verdict {
@@ -295,10 +367,23 @@ impl Call<'_> {
 
     fn opened(&self, before: &Record, rule: &str) -> Record {
         let hint = self.verdict.and_then(|v| v.retry_after_ms);
-        before.opened(rule, hint, self.settings, self.context.now_ms, self.context.entropy)
+        before.opened(
+            rule,
+            hint,
+            self.settings,
+            self.context.now_ms,
+            self.context.entropy,
+        )
     }
 
-    fn transition(&mut self, domain: &Domain, before: Phase, after: &Record, rule: &str, detail: String) {
+    fn transition(
+        &mut self,
+        domain: &Domain<'_>,
+        before: Phase,
+        after: &Record,
+        rule: &str,
+        detail: String,
+    ) {
         let transition = Transition {
             before,
             after: after.phase,
@@ -309,16 +394,25 @@ impl Call<'_> {
         self.event(&domain.name(), EventKind::Transition(transition), detail);
     }
 
-    fn ignored(&mut self, domain: &Domain, reason: IgnoredReason, detail: &str) {
+    fn ignored(&mut self, domain: &Domain<'_>, reason: IgnoredReason, detail: &str) {
         self.event(&domain.name(), EventKind::Ignored(reason), detail.into());
     }
 
-    fn gave_up(&mut self, domain: &Domain) {
+    fn gave_up(&mut self, domain: &Domain<'_>) {
         let why = "the record changed each time it was about to be written".to_owned();
-        self.event(&domain.name(), EventKind::Store(why), "the outcome changed nothing".into());
+        self.event(
+            &domain.name(),
+            EventKind::Store(why),
+            "the outcome changed nothing".into(),
+        );
     }
 
     fn event(&mut self, domain: &str, kind: EventKind, detail: String) {
-        self.events.push(Event { domain: domain.into(), at_ms: self.context.now_ms, kind, detail });
+        self.events.push(Event {
+            domain: domain.into(),
+            at_ms: self.context.now_ms,
+            kind,
+            detail,
+        });
     }
 }

@@ -20,7 +20,13 @@ impl Context {
     /// A moment, without a host.
     #[must_use]
     pub fn at(now_ms: u64, entropy: u64) -> Self {
-        Self { now_ms, entropy, instance: String::new(), call_limit_ms: None, fingerprint: None }
+        Self {
+            now_ms,
+            entropy,
+            instance: String::new(),
+            call_limit_ms: None,
+            fingerprint: None,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ const TIME_MS_FROM: u64 = 1_000_000_000_000;
 /// What is outside the grammar (signs, exponents, `NaN`, words, an empty field) is no word at
 /// all; plain decimals are accepted, since LLM APIs send them. A date in the past is zero.
 pub(super) fn retry_after_ms(response: &Response, now_ms: u64) -> Option<u64> {
-    parse(response.header("retry-after")?.trim(), now_ms)
+    parse(response.header("retry-after")?.trim_ascii(), now_ms)
 }
 
 fn parse(text: &str, now_ms: u64) -> Option<u64> {
@@ -24,7 +24,11 @@ fn parse(text: &str, now_ms: u64) -> Option<u64> {
     }
     let date = httpdate::parse_http_date(text).ok()?;
     let at = date.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Some(u64::try_from(at.as_millis()).unwrap_or(u64::MAX).saturating_sub(now_ms))
+    Some(
+        u64::try_from(at.as_millis())
+            .unwrap_or(u64::MAX)
+            .saturating_sub(now_ms),
+    )
 }
 
 fn parse_number(text: &str, now_ms: u64) -> Option<u64> {
@@ -36,12 +40,13 @@ fn parse_number(text: &str, now_ms: u64) -> Option<u64> {
     // Digits alone: what does not fit is as good as for ever.
     let number: u64 = whole.parse().unwrap_or(u64::MAX);
     // The first three digits, those that are not there being zeros.
-    let thousandths = [100u64, 10, 1]
-        .into_iter()
-        .zip(fraction.bytes())
-        .fold(0u64, |sum, (weight, digit)| {
-            sum.saturating_add(weight.saturating_mul(u64::from(digit.saturating_sub(b'0'))))
-        });
+    let thousandths =
+        [100u64, 10, 1]
+            .into_iter()
+            .zip(fraction.bytes())
+            .fold(0u64, |sum, (weight, digit)| {
+                sum.saturating_add(weight.saturating_mul(u64::from(digit.saturating_sub(b'0'))))
+            });
     let ms = number.saturating_mul(1_000).saturating_add(thousandths);
     Some(if number >= TIME_MS_FROM {
         number.saturating_sub(now_ms)
@@ -80,7 +85,9 @@ mod tests {
 
     #[test]
     fn what_is_outside_the_grammar_is_no_hint() {
-        for text in ["", "-3", "+5", "NaN", "inf", "1e3", "1.", ".5", "1.5.2", "soon", "12s", "0x10", "٣"] {
+        for text in [
+            "", "-3", "+5", "NaN", "inf", "1e3", "1.", ".5", "1.5.2", "soon", "12s", "0x10", "٣",
+        ] {
             assert_eq!(parse(text, NOW), None, "{text}");
         }
     }

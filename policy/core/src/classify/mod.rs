@@ -50,7 +50,15 @@ pub(crate) struct Finding {
 
 impl Finding {
     const fn new(outcome: Outcome, effect: Effect, blame: Blame, reason: &'static str) -> Self {
-        Self { outcome, effect, blame, again: Again::Never, next_provider: false, floor_ms: 0, reason }
+        Self {
+            outcome,
+            effect,
+            blame,
+            again: Again::Never,
+            next_provider: false,
+            floor_ms: 0,
+            reason,
+        }
     }
 
     const fn good(outcome: Outcome, reason: &'static str) -> Self {
@@ -59,12 +67,21 @@ impl Finding {
 
     /// A failure of the provider that may be gone at the next attempt.
     const fn transient(again: Again, reason: &'static str) -> Self {
-        Self::new(Outcome::Transient, Effect::Failure, Blame::Provider, reason).again(again).elsewhere()
+        Self::new(Outcome::Transient, Effect::Failure, Blame::Provider, reason)
+            .again(again)
+            .elsewhere()
     }
 
     /// A failure of the provider that will stay for a while.
     const fn down(again: Again, reason: &'static str) -> Self {
-        Self::new(Outcome::ProviderDown, Effect::Failure, Blame::Provider, reason).again(again).elsewhere()
+        Self::new(
+            Outcome::ProviderDown,
+            Effect::Failure,
+            Blame::Provider,
+            reason,
+        )
+        .again(again)
+        .elsewhere()
     }
 
     const fn caller(reason: &'static str) -> Self {
@@ -79,7 +96,14 @@ impl Finding {
     }
 
     const fn account(floor_ms: u64, reason: &'static str) -> Self {
-        Self::new(Outcome::QuotaOrAuth, Effect::Neutral, Blame::Account, reason).elsewhere().floor(floor_ms)
+        Self::new(
+            Outcome::QuotaOrAuth,
+            Effect::Neutral,
+            Blame::Account,
+            reason,
+        )
+        .elsewhere()
+        .floor(floor_ms)
     }
 
     const fn cancelled(reason: &'static str) -> Self {
@@ -91,7 +115,10 @@ impl Finding {
     }
 
     const fn elsewhere(self) -> Self {
-        Self { next_provider: true, ..self }
+        Self {
+            next_provider: true,
+            ..self
+        }
     }
 
     const fn floor(self, floor_ms: u64) -> Self {
@@ -99,7 +126,11 @@ impl Finding {
     }
 
     const fn neutral(self) -> Self {
-        Self { effect: Effect::Neutral, blame: Blame::Nobody, ..self }
+        Self {
+            effect: Effect::Neutral,
+            blame: Blame::Nobody,
+            ..self
+        }
     }
 }
 
@@ -110,23 +141,39 @@ pub fn classify(settings: &Settings, observation: &Observation) -> Verdict {
         hint::retry_after_ms(response, observation.now_ms).map(|ms| ms.min(settings.hints.max_ms))
     });
     let (rule, finding) = match (&observation.failure, &observation.response) {
-        (Some(failure), _) => (format!("transport/{failure}"), transport::find(*failure, observation)),
+        (Some(failure), _) => (
+            ["transport/", failure.name()].concat(),
+            transport::find(*failure, observation),
+        ),
         (None, Some(response)) => {
             let long = hint.is_some_and(|ms| ms > settings.hints.inline_ms);
-            (format!("status/{}", response.status), status::find(response.status, hint, long))
+            let rule = ["status/", itoa::Buffer::new().format(response.status)].concat();
+            (rule, status::find(response.status, hint, long))
         }
-        (None, None) => ("nothing".into(), const { &Finding::cancelled("nothing was observed") }),
+        (None, None) => (
+            "nothing".into(),
+            const { &Finding::cancelled("nothing was observed") },
+        ),
     };
     let slow = observation.latency_ms >= settings.slow_ms;
     let effect = match finding.effect {
         Effect::Success if slow => Effect::SlowSuccess,
         other => other,
     };
-    let is_good = matches!(finding.effect, Effect::Success) || finding.outcome == Outcome::Cancelled;
+    let is_good =
+        matches!(finding.effect, Effect::Success) || finding.outcome == Outcome::Cancelled;
     let min_delay_ms = match hint {
         _ if is_good => 0,
-        Some(ms) if finding.again != Again::Never || finding.floor_ms > 0 || finding.effect == Effect::Failure => {
-            ms.max(if finding.outcome == Outcome::QuotaOrAuth { 0 } else { finding.floor_ms })
+        Some(ms)
+            if finding.again != Again::Never
+                || finding.floor_ms > 0
+                || finding.effect == Effect::Failure =>
+        {
+            ms.max(if finding.outcome == Outcome::QuotaOrAuth {
+                0
+            } else {
+                finding.floor_ms
+            })
         }
         _ => finding.floor_ms,
     };
@@ -139,7 +186,9 @@ pub fn classify(settings: &Settings, observation: &Observation) -> Verdict {
         outcome: finding.outcome,
         effect,
         blame: finding.blame,
-        retry_same: may_repeat && !observation.delivered_partial && min_delay_ms <= settings.hints.inline_ms,
+        retry_same: may_repeat
+            && !observation.delivered_partial
+            && min_delay_ms <= settings.hints.inline_ms,
         next_provider: finding.next_provider && !observation.delivered_partial,
         min_delay_ms,
         retry_after_ms: if is_good { None } else { hint },
@@ -159,30 +208,53 @@ mod tests {
 
     fn judge(status: u16, headers: &[(&str, &str)]) -> Verdict {
         let mut response = Response::status(status);
-        response.headers =
-            headers.iter().map(|(n, v)| Field { name: (*n).into(), value: (*v).into() }).collect();
+        response.headers = headers
+            .iter()
+            .map(|(n, v)| Field {
+                name: (*n).into(),
+                value: (*v).into(),
+            })
+            .collect();
         classify(&Settings::default(), &Observation::response(response, NOW))
     }
 
     #[test]
     fn a_short_retry_after_is_waited_for_and_a_long_one_means_down() {
         let short = judge(503, &[("retry-after", "7")]);
-        assert_eq!((short.outcome, short.min_delay_ms, short.retry_same), (Outcome::Transient, 7_000, true));
+        assert_eq!(
+            (short.outcome, short.min_delay_ms, short.retry_same),
+            (Outcome::Transient, 7_000, true)
+        );
         let long = judge(503, &[("Retry-After", "120")]);
-        assert_eq!((long.outcome, long.min_delay_ms, long.retry_same), (Outcome::ProviderDown, 120_000, false));
+        assert_eq!(
+            (long.outcome, long.min_delay_ms, long.retry_same),
+            (Outcome::ProviderDown, 120_000, false)
+        );
         assert_eq!(long.effect, Effect::Failure);
     }
 
     #[test]
     fn a_year_of_retry_after_is_clamped_to_six_hours() {
-        assert_eq!(judge(503, &[("retry-after", "31536000")]).retry_after_ms, Some(6 * 3_600_000));
+        assert_eq!(
+            judge(503, &[("retry-after", "31536000")]).retry_after_ms,
+            Some(6 * 3_600_000)
+        );
     }
 
     #[test]
     fn a_throttled_call_is_never_a_failure_and_never_waits_less_than_a_second() {
-        for headers in [&[][..], &[("retry-after", "0")], &[("retry-after", "-3")], &[("retry-after", "NaN")]] {
+        for headers in [
+            &[][..],
+            &[("retry-after", "0")],
+            &[("retry-after", "-3")],
+            &[("retry-after", "NaN")],
+        ] {
             let verdict = judge(429, headers);
-            assert_eq!((verdict.effect, verdict.min_delay_ms), (Effect::Neutral, 1_000), "{headers:?}");
+            assert_eq!(
+                (verdict.effect, verdict.min_delay_ms),
+                (Effect::Neutral, 1_000),
+                "{headers:?}"
+            );
         }
     }
 
@@ -191,7 +263,10 @@ mod tests {
         let mut observation = Observation::response(Response::status(200), NOW);
         observation.latency_ms = 10_000;
         let verdict = classify(&Settings::default(), &observation);
-        assert_eq!((verdict.outcome, verdict.effect, verdict.slow), (Outcome::Success, Effect::SlowSuccess, true));
+        assert_eq!(
+            (verdict.outcome, verdict.effect, verdict.slow),
+            (Outcome::Success, Effect::SlowSuccess, true)
+        );
         observation.response = Some(Response::status(500));
         let verdict = classify(&Settings::default(), &observation);
         assert_eq!((verdict.effect, verdict.slow), (Effect::Failure, true));
@@ -207,7 +282,11 @@ mod tests {
         ] {
             let mut observation = Observation::failure(failure, NOW);
             observation.idempotent = false;
-            assert_eq!(classify(&Settings::default(), &observation).retry_same, again, "{failure}");
+            assert_eq!(
+                classify(&Settings::default(), &observation).retry_same,
+                again,
+                "{failure}"
+            );
         }
     }
 
@@ -216,7 +295,10 @@ mod tests {
         let mut observation = Observation::failure(TransportFailure::ResetMidBody, NOW);
         observation.delivered_partial = true;
         let verdict = classify(&Settings::default(), &observation);
-        assert_eq!((verdict.retry_same, verdict.next_provider, verdict.effect), (false, false, Effect::Failure));
+        assert_eq!(
+            (verdict.retry_same, verdict.next_provider, verdict.effect),
+            (false, false, Effect::Failure)
+        );
     }
 
     proptest! {

@@ -4,13 +4,18 @@
 pub const FORM: &str = r#"a duration such as "250ms", "30s", "10m" or "1m30s""#;
 
 /// Units, longest first so that a length is printed with the fewest.
-const UNITS: [(&str, u64); 5] =
-    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const UNITS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1_000),
+    ("ms", 1),
+];
 
 /// Reads a duration as milliseconds. `None` where it is not one, or does not fit.
 #[must_use]
 pub fn parse_ms(text: &str) -> Option<u64> {
-    let mut rest = text.trim();
+    let mut rest = text.trim_ascii();
     if rest.is_empty() {
         return None;
     }
@@ -18,7 +23,9 @@ pub fn parse_ms(text: &str) -> Option<u64> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
         let (number, tail) = rest.split_at_checked(digits)?;
-        let unit_end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+        let unit_end = tail
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at_checked(unit_end)?;
         let (_, ms) = UNITS.iter().find(|(name, _)| *name == unit)?;
         total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(*ms)?)?;
@@ -66,7 +73,19 @@ mod tests {
 
     #[test]
     fn what_is_not_a_duration_is_not_guessed_at() {
-        for text in ["", "30", "s", "-3s", "1.5s", "30 s", "3e4ms", "1y", "99999999999999999999s", "ü", "1ü"] {
+        for text in [
+            "",
+            "30",
+            "s",
+            "-3s",
+            "1.5s",
+            "30 s",
+            "3e4ms",
+            "1y",
+            "99999999999999999999s",
+            "ü",
+            "1ü",
+        ] {
             assert_eq!(parse_ms(text), None, "{text}");
         }
     }

@@ -26,9 +26,17 @@ pub struct Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = if self.path.is_empty() { "/" } else { &self.path };
+        let path = if self.path.is_empty() {
+            "/"
+        } else {
+            &self.path
+        };
         write!(f, "{path}: {}", self.wrong)?;
-        if self.right.is_empty() { Ok(()) } else { write!(f, "; {}", self.right) }
+        if self.right.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "; {}", self.right)
+        }
     }
 }
 
@@ -51,7 +59,11 @@ impl<'a> Reader<'a> {
             problems: Rc::default(),
         };
         if reader.object.is_none() {
-            reader.problem_at(String::new(), found("the configuration", document), "write an object".into());
+            reader.problem_at(
+                String::new(),
+                found("the configuration", document),
+                "write an object".into(),
+            );
         }
         reader
     }
@@ -59,7 +71,16 @@ impl<'a> Reader<'a> {
     /// The pointer to a key of this object.
     #[must_use]
     pub fn path(&self, key: &str) -> String {
-        format!("{}/{}", self.path, key.replace('~', "~0").replace('/', "~1"))
+        let mut path = self.path.clone();
+        path.push('/');
+        for c in key.chars() {
+            match c {
+                '~' => path.push_str("~0"),
+                '/' => path.push_str("~1"),
+                other => path.push(other),
+            }
+        }
+        path
     }
 
     /// Notes a problem with a key of this object.
@@ -68,7 +89,9 @@ impl<'a> Reader<'a> {
     }
 
     fn problem_at(&self, path: String, wrong: String, right: String) {
-        self.problems.borrow_mut().push(Problem { path, wrong, right });
+        self.problems
+            .borrow_mut()
+            .push(Problem { path, wrong, right });
     }
 
     /// Whether the object has this key. Does not count as asking for it.
@@ -89,11 +112,20 @@ impl<'a> Reader<'a> {
         self.object.and_then(|o| o.get(key))
     }
 
-    fn typed<T>(&self, key: &str, form: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Option<T> {
+    fn typed<T>(
+        &self,
+        key: &str,
+        form: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
         let value = self.value(key)?;
         let read = read(value);
         if read.is_none() {
-            self.problem(key, found(&format!("`{key}`"), value), format!("write {form}"));
+            self.problem(
+                key,
+                found(&format!("`{key}`"), value),
+                format!("write {form}"),
+            );
         }
         read
     }
@@ -105,27 +137,36 @@ impl<'a> Reader<'a> {
 
     /// One of a few words.
     pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)], default: T) -> T {
-        let form = words.iter().map(|(w, _)| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
+        let form = words
+            .iter()
+            .map(|(w, _)| format!("\"{w}\""))
+            .collect::<Vec<_>>()
+            .join(" or ");
         self.typed(key, &form, |v| {
-            v.as_str().and_then(|t| words.iter().find(|(w, _)| *w == t)).map(|(_, member)| *member)
+            v.as_str()
+                .and_then(|t| words.iter().find(|(w, _)| *w == t))
+                .map(|(_, member)| *member)
         })
         .unwrap_or(default)
     }
 
     /// A yes or no.
     pub fn flag(&self, key: &str, default: bool) -> bool {
-        self.typed(key, "true or false", Value::as_bool).unwrap_or(default)
+        self.typed(key, "true or false", Value::as_bool)
+            .unwrap_or(default)
     }
 
     /// A whole number within bounds.
     pub fn whole(&self, key: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
         let form = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-        self.typed(key, &form, |v| v.as_u64().filter(|n| bounds.contains(n))).unwrap_or(default)
+        self.typed(key, &form, |v| v.as_u64().filter(|n| bounds.contains(n)))
+            .unwrap_or(default)
     }
 
     /// A number within bounds, which `form` names: "a number from 1 to 10".
     pub fn number(&self, key: &str, default: f64, bounds: RangeInclusive<f64>, form: &str) -> f64 {
-        self.typed(key, form, |v| v.as_f64().filter(|n| bounds.contains(n))).unwrap_or(default)
+        self.typed(key, form, |v| v.as_f64().filter(|n| bounds.contains(n)))
+            .unwrap_or(default)
     }
 
     /// A duration within bounds, all in milliseconds.
@@ -142,14 +183,19 @@ impl<'a> Reader<'a> {
             duration::format_ms(*bounds.end())
         );
         self.typed(key, &form, |v| {
-            v.as_str().and_then(duration::parse_ms).filter(|ms| bounds.contains(ms))
+            v.as_str()
+                .and_then(duration::parse_ms)
+                .filter(|ms| bounds.contains(ms))
         })
     }
 
     /// A list of texts.
     pub fn texts(&self, key: &str) -> Option<Vec<String>> {
         self.typed(key, "a list of texts", |v| {
-            v.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            v.as_array()?
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect()
         })
     }
 
@@ -179,8 +225,17 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn objects(&self, key: &str) -> Vec<(String, Reader<'a>)> {
         let table = self.object(key);
-        let names: Vec<String> = table.object.map(|o| o.keys().cloned().collect()).unwrap_or_default();
-        names.into_iter().map(|name| { let inner = table.object(&name); (name, inner) }).collect()
+        let names: Vec<String> = table
+            .object
+            .map(|o| o.keys().cloned().collect())
+            .unwrap_or_default();
+        names
+            .into_iter()
+            .map(|name| {
+                let inner = table.object(&name);
+                (name, inner)
+            })
+            .collect()
     }
 
     /// Goes down into each object of a list of objects.
@@ -201,7 +256,11 @@ impl<'a> Reader<'a> {
                     problems: Rc::clone(&self.problems),
                 };
                 if inner.object.is_none() {
-                    self.problem_at(inner.path.clone(), found("this", item), "write a table".into());
+                    self.problem_at(
+                        inner.path.clone(),
+                        found("this", item),
+                        "write a table".into(),
+                    );
                 }
                 inner
             })
@@ -267,21 +326,23 @@ fn found(what: &str, value: &Value) -> String {
 /// Whether two keys differ by a slip: `_` for `-`, letter case, or one letter more or less.
 #[must_use]
 pub fn close(known: &str, key: &str) -> bool {
-    let plain = |s: &str| -> Vec<char> {
-        s.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
-    };
-    let (a, b) = (plain(known), plain(key));
-    if a == b {
-        return true;
+    fn plain(name: &str) -> impl DoubleEndedIterator<Item = u8> {
+        name.bytes()
+            .filter(u8::is_ascii_alphanumeric)
+            .map(|b| b.to_ascii_lowercase())
     }
-    let (long, short) = if a.len() >= b.len() { (&a, &b) } else { (&b, &a) };
-    if long.len().abs_diff(short.len()) > 1 || short.len() < 3 {
-        return false;
-    }
-    let same = long.iter().zip(short).take_while(|(x, y)| x == y).count();
-    let rest = |v: &[char], from: usize| v.get(from..).map(<[char]>::to_vec).unwrap_or_default();
-    let tail = same.saturating_add(1);
-    rest(long, tail) == rest(short, if long.len() == short.len() { tail } else { same })
+    let (a, b) = (plain(known).count(), plain(key).count());
+    let front = plain(known)
+        .zip(plain(key))
+        .take_while(|(x, y)| x == y)
+        .count();
+    let back = plain(known)
+        .rev()
+        .zip(plain(key).rev())
+        .take_while(|(x, y)| x == y)
+        .count();
+    let one_off = front.saturating_add(back) >= a.max(b).saturating_sub(1) && a.abs_diff(b) <= 1;
+    (a == b && front == a) || (one_off && a.min(b) >= 3)
 }
 
 #[cfg(test)]
@@ -316,7 +377,9 @@ mod tests {
 
     #[test]
     fn a_slip_of_one_letter_is_recognised_and_another_word_is_not() {
-        assert!(close("windows", "window") && close("window", "windwo") == false && close("lease", "leese"));
+        assert!(
+            close("windows", "window") && !close("window", "windwo") && close("lease", "leese")
+        );
         assert!(!close("lease", "probe") && !close("count", "c"));
     }
 }

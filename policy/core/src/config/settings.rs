@@ -1,7 +1,5 @@
 //! What can be set: names, units, defaults and bounds, each with the reason for its value.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::reader::{Problem, Reader, quoted};
@@ -25,7 +23,8 @@ pub struct Config {
     /// What every key begins with; two fleets on one store have two.
     pub prefix: String,
     defaults: Settings,
-    providers: BTreeMap<String, Settings>,
+    /// In order of their names.
+    providers: Vec<(String, Settings)>,
 }
 
 /// What holds for one provider.
@@ -129,8 +128,15 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             breaker: BreakerSettings {
-                failures: Some(FailureCount { count: 5, window_ms: 60 * SECOND }),
-                ratio: Some(FailureRatio { share: 0.5, minimum: 20, window_ms: 30 * SECOND }),
+                failures: Some(FailureCount {
+                    count: 5,
+                    window_ms: 60 * SECOND,
+                }),
+                ratio: Some(FailureRatio {
+                    share: 0.5,
+                    minimum: 20,
+                    window_ms: 30 * SECOND,
+                }),
                 cool_down: CoolDown {
                     first_ms: 30 * SECOND,
                     growth: 2.0,
@@ -138,11 +144,21 @@ impl Default for Settings {
                     jitter: 0.1,
                     quiet_ms: 10 * MINUTE,
                 },
-                probes: ProbeSettings { needed: 3, lease_ms: 10 * SECOND },
+                probes: ProbeSettings {
+                    needed: 3,
+                    lease_ms: 10 * SECOND,
+                },
                 idle_ms: HOUR,
             },
-            retry: RetrySettings { attempts: 3, base_ms: 200, max_ms: 2 * SECOND },
-            hints: HintSettings { max_ms: 6 * HOUR, inline_ms: 30 * SECOND },
+            retry: RetrySettings {
+                attempts: 3,
+                base_ms: 200,
+                max_ms: 2 * SECOND,
+            },
+            hints: HintSettings {
+                max_ms: 6 * HOUR,
+                inline_ms: 30 * SECOND,
+            },
             slow_ms: 10 * SECOND,
         }
     }
@@ -150,7 +166,11 @@ impl Default for Settings {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { prefix: "fusewire".into(), defaults: Settings::default(), providers: BTreeMap::new() }
+        Self {
+            prefix: "fusewire".into(),
+            defaults: Settings::default(),
+            providers: Vec::new(),
+        }
     }
 }
 
@@ -164,7 +184,11 @@ impl Config {
         let document: Value = serde_json::from_slice(json.as_bytes()).map_err(|error| {
             vec![Problem {
                 path: String::new(),
-                wrong: format!("this is not JSON: {error}"),
+                wrong: format!(
+                    "this is not JSON from line {}, column {} on",
+                    error.line(),
+                    error.column()
+                ),
                 right: "write an object".into(),
             }]
         })?;
@@ -178,7 +202,10 @@ impl Config {
     pub fn from_value(document: &Value) -> Result<Self, Vec<Problem>> {
         let root = Reader::root(document);
         let prefix = root.text("prefix").unwrap_or_else(|| "fusewire".into());
-        if prefix.is_empty() || prefix.len() > 64 || prefix.contains(|c: char| c.is_control() || "{}*?[]\\".contains(c)) {
+        if prefix.is_empty()
+            || prefix.len() > 64
+            || prefix.contains(|c: char| c.is_control() || "{}*?[]\\".contains(c))
+        {
             root.problem(
                 "prefix",
                 format!("{} cannot begin a key", quoted(&prefix)),
@@ -186,24 +213,37 @@ impl Config {
             );
         }
         let defaults = Settings::read(&root, &Settings::default());
-        let mut providers = BTreeMap::new();
+        let mut providers = Vec::new();
         for (name, reader) in root.objects("providers") {
             if let Err(wrong) = check_provider(&name) {
                 root.object("providers").problem(&name, wrong, "");
             }
             let settings = Settings::read(&reader, &defaults);
             reader.finish();
-            providers.insert(name, settings);
+            providers.push((name, settings));
         }
         root.finish();
         let problems = root.problems();
-        if problems.is_empty() { Ok(Self { prefix, defaults, providers }) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Self {
+                prefix,
+                defaults,
+                providers,
+            })
+        } else {
+            Err(problems)
+        }
     }
 
     /// What holds for this provider: its own settings, and the general ones for the rest.
     #[must_use]
     pub fn settings(&self, provider: &str) -> &Settings {
-        self.providers.get(provider).unwrap_or(&self.defaults)
+        let at = self
+            .providers
+            .binary_search_by(|(name, _)| name.as_str().cmp(provider));
+        at.ok()
+            .and_then(|at| self.providers.get(at))
+            .map_or(&self.defaults, |(_, own)| own)
     }
 }
 
@@ -227,7 +267,11 @@ impl Settings {
         };
         // A contradiction is reported where one side of it is written, not where it is inherited.
         if retry.has_any(&["base", "max"]) && read.retry.max_ms < read.retry.base_ms {
-            retry.problem("max", "the longest back-off is shorter than the first", "raise `max` or lower `base`");
+            retry.problem(
+                "max",
+                "the longest back-off is shorter than the first",
+                "raise `max` or lower `base`",
+            );
         }
         retry.finish();
         hints.finish();
@@ -239,9 +283,15 @@ impl BreakerSettings {
     fn read(at: &Reader<'_>, base: &Self) -> Self {
         let default = Settings::default().breaker;
         let failures = match (at.has("failures"), base.failures) {
-            (false, inherited) => { let _ = at.value("failures"); inherited }
+            (false, inherited) => {
+                let _ = at.value("failures");
+                inherited
+            }
             (true, inherited) => at.object_or_false("failures").map(|rule| {
-                let base = inherited.or(default.failures).unwrap_or(FailureCount { count: 5, window_ms: MINUTE });
+                let base = inherited.or(default.failures).unwrap_or(FailureCount {
+                    count: 5,
+                    window_ms: MINUTE,
+                });
                 let read = FailureCount {
                     count: rule.whole("count", base.count, 1..=1_000_000),
                     window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
@@ -251,13 +301,23 @@ impl BreakerSettings {
             }),
         };
         let ratio = match (at.has("failure-ratio"), base.ratio) {
-            (false, inherited) => { let _ = at.value("failure-ratio"); inherited }
+            (false, inherited) => {
+                let _ = at.value("failure-ratio");
+                inherited
+            }
             (true, inherited) => at.object_or_false("failure-ratio").map(|rule| {
-                let base = inherited
-                    .or(default.ratio)
-                    .unwrap_or(FailureRatio { share: 0.5, minimum: 20, window_ms: 30 * SECOND });
+                let base = inherited.or(default.ratio).unwrap_or(FailureRatio {
+                    share: 0.5,
+                    minimum: 20,
+                    window_ms: 30 * SECOND,
+                });
                 let read = FailureRatio {
-                    share: rule.number("share", base.share, 0.001..=1.0, "a number from 0.001 to 1"),
+                    share: rule.number(
+                        "share",
+                        base.share,
+                        0.001..=1.0,
+                        "a number from 0.001 to 1",
+                    ),
                     minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
                     window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
                 };
@@ -281,7 +341,8 @@ impl BreakerSettings {
             idle_ms: at.duration_ms("idle", base.idle_ms, SECOND..=7 * DAY),
         };
         if at.has_any(&["failures", "failure-ratio"])
-            && read.longest_window_ms() > read.shortest_window_ms().saturating_mul(WINDOW_SPREAD) {
+            && read.longest_window_ms() > read.shortest_window_ms().saturating_mul(WINDOW_SPREAD)
+        {
             at.problem(
                 "failure-ratio",
                 format!("one window is more than {WINDOW_SPREAD} times as long as the other"),
@@ -293,7 +354,10 @@ impl BreakerSettings {
     }
 
     fn windows(&self) -> impl Iterator<Item = u64> {
-        self.failures.map(|r| r.window_ms).into_iter().chain(self.ratio.map(|r| r.window_ms))
+        self.failures
+            .map(|r| r.window_ms)
+            .into_iter()
+            .chain(self.ratio.map(|r| r.window_ms))
     }
 
     /// The longest window of any rule, in ms; a minute where there is no rule.
@@ -311,7 +375,10 @@ impl BreakerSettings {
     /// How wide a bucket is, in ms: the shortest window has [`BUCKETS`] of them.
     #[must_use]
     pub fn bucket_ms(&self) -> u64 {
-        self.shortest_window_ms().checked_div(BUCKETS).unwrap_or(1).max(1)
+        self.shortest_window_ms()
+            .checked_div(BUCKETS)
+            .unwrap_or(1)
+            .max(1)
     }
 }
 
@@ -325,7 +392,11 @@ impl CoolDown {
             quiet_ms: at.duration_ms("quiet", base.quiet_ms, 0..=DAY),
         };
         if at.has_any(&["first", "max"]) && read.max_ms < read.first_ms {
-            at.problem("max", "the longest cool-down is shorter than the first", "raise `max` or lower `first`");
+            at.problem(
+                "max",
+                "the longest cool-down is shorter than the first",
+                "raise `max` or lower `first`",
+            );
         }
         at.finish();
         read
@@ -377,11 +448,23 @@ mod tests {
         )
         .unwrap();
         let p = config.settings("p").breaker;
-        assert_eq!(p.failures, Some(FailureCount { count: 9, window_ms: 30_000 }));
+        assert_eq!(
+            p.failures,
+            Some(FailureCount {
+                count: 9,
+                window_ms: 30_000
+            })
+        );
         assert_eq!(p.ratio, None);
         let q = config.settings("q").breaker;
-        assert_eq!((q.failures, q.ratio), (None, Settings::default().breaker.ratio));
-        assert_eq!(config.settings("unknown").breaker.failures.unwrap().count, 9);
+        assert_eq!(
+            (q.failures, q.ratio),
+            (None, Settings::default().breaker.ratio)
+        );
+        assert_eq!(
+            config.settings("unknown").breaker.failures.unwrap().count,
+            9
+        );
     }
 
     #[test]
@@ -395,15 +478,23 @@ mod tests {
         let paths: Vec<&str> = problems.iter().map(|p| p.path.as_str()).collect();
         assert_eq!(
             paths,
-            ["/prefix", "/breaker/cool-down/max", "/breaker/failure-ratio", "/retry/max", "/providers/a~1b"]
+            [
+                "/prefix",
+                "/breaker/cool-down/max",
+                "/breaker/failure-ratio",
+                "/retry/max",
+                "/providers/a~1b"
+            ]
         );
     }
 
     #[test]
     fn a_cool_down_doubles_to_its_maximum_and_stays_there_for_any_number_of_openings() {
         let cool_down = Settings::default().breaker.cool_down;
-        let lengths: Vec<u64> =
-            [1, 2, 3, 4, 5, 6, 7, u32::MAX].iter().map(|n| cool_down.length_ms(*n, 0.0) / 1000).collect();
+        let lengths: Vec<u64> = [1, 2, 3, 4, 5, 6, 7, u32::MAX]
+            .iter()
+            .map(|n| cool_down.length_ms(*n, 0.0) / 1000)
+            .collect();
         assert_eq!(lengths, [30, 60, 120, 240, 480, 600, 600, 600]);
         assert_eq!(cool_down.length_ms(0, 0.0), 30_000);
     }
