@@ -98,11 +98,14 @@ fn what_is_no_policy_is_refused_with_the_reason() {
     );
     let truncated = load(&BUILT_IN[..BUILT_IN.len() / 2]);
     assert!(matches!(truncated, LoadError::Component(_)), "{truncated}");
-    let greedy = load(br#"(component (import "wasi:clocks/wall-clock@0.2.0" (instance)))"#);
+    let greedy = load(
+        &wat::parse_str(r#"(component (import "wasi:clocks/wall-clock@0.2.0" (instance)))"#)
+            .expect("good text"),
+    );
     assert!(
         matches!(&greedy, LoadError::Import(name) if name == "wasi:clocks/wall-clock@0.2.0"),
         "{greedy}"
     );
-    let empty = load(b"(component)");
+    let empty = load(&wat::parse_str("(component)").expect("good text"));
     assert!(empty.to_string().contains("fusewire:policy/"), "{empty}");
 }

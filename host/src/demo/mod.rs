@@ -7,14 +7,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`script`] | what the failing provider does when |
-//! | [`providers`] | the two providers |
-//! | [`places`] | what is looked up |
-//! | [`traffic`] | the lookups |
-//! | [`tally`] | what is counted, and the lines of events |
-//! | [`meeting`] | several processes around one Redis |
-//! | [`stage`] | the pieces put together |
-//! | [`view`] | the live view on a terminal, plain lines elsewhere |
+//! | `script` | what the failing provider does when |
+//! | `providers` | the two providers |
+//! | `places` | what is looked up |
+//! | `traffic` | the lookups |
+//! | `tally` | what is counted, and the lines of events |
+//! | `meeting` | several processes around one Redis |
+//! | `stage` | the pieces put together |
+//! | `view` | the live view on a terminal, plain lines elsewhere |
 
 mod meeting;
 mod places;

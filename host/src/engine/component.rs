@@ -101,7 +101,7 @@ impl ComponentEngine {
         Self::from_bytes(BUILT_IN, configuration, Limits::default())
     }
 
-    /// A policy from a file: a component, as text or binary.
+    /// A policy from a file: a component in its binary form.
     ///
     /// # Errors
     /// See [`LoadError`]; a file that cannot be read is [`LoadError::Component`].

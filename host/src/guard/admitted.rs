@@ -2,7 +2,7 @@
 
 use fusewire_core::{Ending, Permit, Verdict};
 
-use super::{CallFacts, Guard};
+use super::{CallFacts, Guard, Notice};
 use crate::engine::{Answer, Call};
 
 /// The right to make one call. Settle it with the verdict; dropping it tells the policy that the
@@ -41,6 +41,12 @@ impl Admitted {
         let Some(permit) = self.permit.take() else {
             return;
         };
+        if let Ending::Judged(verdict) = &ending {
+            self.guard.notice(&Notice::Judged {
+                target: &permit.target,
+                verdict,
+            });
+        }
         let guard = self.guard.clone();
         let call = Call::Settle(permit, ending, guard.context(&CallFacts::default()));
         self.guard.0.settling.tell(async move {

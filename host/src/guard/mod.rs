@@ -264,19 +264,13 @@ impl Guard {
     /// to the next provider, and neither is counted.
     #[must_use]
     pub fn classify(&self, target: &Target, observation: &Observation) -> Verdict {
-        let verdict = self
-            .0
+        self.0
             .engine
             .classify(target, observation)
             .unwrap_or_else(|fault| {
                 self.fault("classify", &fault);
                 without_policy(observation)
-            });
-        self.notice(&Notice::Judged {
-            target,
-            verdict: &verdict,
-        });
-        verdict
+            })
     }
 
     /// Decides the next step of a logical call. Cancel-safe.

@@ -16,7 +16,7 @@ pub enum Notice<'a> {
         /// Why.
         refusal: &'a Refusal,
     },
-    /// An attempt was judged.
+    /// An attempt was settled with this verdict.
     Judged {
         /// Whom it was made to.
         target: &'a Target,

@@ -87,6 +87,10 @@ pub(crate) struct Seen {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a domain and call, never kept"
+)]
 pub(crate) enum Reading {
     /// Nothing, or nothing that still counts, or nothing that can be read.
     Absent,
