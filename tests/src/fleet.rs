@@ -35,7 +35,7 @@ pub fn engine(configuration: &str) -> Arc<dyn Engine> {
 /// # Panics
 /// It does not connect.
 pub async fn redis(url: &str) -> Arc<dyn Store> {
-    let redis = Arc::new(RedisStore::open(url).expect("a good URL"));
+    let redis = Arc::new(RedisStore::connect(url).await.expect("a good URL"));
     let store: Arc<dyn Store> = Arc::new(WatchedStore::new(redis, Duration::from_millis(50)));
     until("the store answers", async || {
         store.ping().wait().await.is_ok() && store.mode() == Mode::Shared

@@ -45,6 +45,10 @@ impl Outage {
     pub(super) fn mood(&self) -> Mood {
         script::mood(self.started.elapsed())
     }
+
+    pub(super) fn mood_began(&self) -> Duration {
+        script::began(self.started.elapsed())
+    }
 }
 
 /// Starts both. They end with the process.

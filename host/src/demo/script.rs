@@ -40,6 +40,15 @@ pub(super) fn mood(since_start: Duration) -> Mood {
         .map_or(Mood::Healthy, |(_, mood)| *mood)
 }
 
+/// When the provider began to do what it does at this time since the start.
+pub(super) fn began(since_start: Duration) -> Duration {
+    let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    let cycle = millis(since_start) / millis(CYCLE) * millis(CYCLE);
+    let within = millis(since_start) - cycle;
+    let ends = PARTS.iter().map(|(end, _)| end * 1_000);
+    Duration::from_millis(cycle + ends.filter(|end| *end <= within).max().unwrap_or(0))
+}
+
 /// When the outage of the first cycle is over.
 pub(super) const RECOVERED: Duration = Duration::from_secs(14);
 
@@ -58,5 +67,10 @@ mod tests {
             [true, false, false, true, true]
         );
         assert_eq!((at(44), at(50)), (Mood::Failing, Mood::Hanging));
+        let began = |seconds| super::began(Duration::from_secs(seconds)).as_secs();
+        assert_eq!(
+            [began(3), began(5), began(20), began(41), began(45)],
+            [0, 4, 14, 40, 44]
+        );
     }
 }

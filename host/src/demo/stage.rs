@@ -161,8 +161,13 @@ impl Stage<'_> {
             }
             let mood = cast.mood();
             if shown.is_some_and(|shown| shown != mood) {
-                self.tally
-                    .line(Kind::Outage, format!("{FIRST} {}", mood.describe()));
+                // Before the lines that follow from it.
+                let now = self.tally.started.elapsed();
+                view.line(&Line {
+                    at: cast.mood_began().unwrap_or(now),
+                    kind: Kind::Outage,
+                    text: format!("{FIRST} {}", mood.describe()),
+                })?;
             }
             shown = Some(mood);
             let states = self.states().await;
@@ -249,6 +254,14 @@ impl Cast {
         match self {
             Self::Own(outage) => outage.mood(),
             Self::Others(mood) => *mood,
+        }
+    }
+
+    /// Since when, in time since the start, where that is known.
+    fn mood_began(&self) -> Option<Duration> {
+        match self {
+            Self::Own(outage) => Some(outage.mood_began()),
+            Self::Others(_) => None,
         }
     }
 }
@@ -343,7 +356,7 @@ fn summary(tally: &Tally, cast: &Cast, states: &[DomainState], ending: &Ending) 
     }
     writeln!(
         out,
-        "  {:>5}  trip{}, {} probe{}",
+        "  {:>5}  opening{}, {} probe{}",
         get(&tally.trips),
         if get(&tally.trips) == 1 { "" } else { "s" },
         get(&tally.probes),

@@ -208,7 +208,7 @@ impl Frame<'_> {
                 get(&tally.by_second),
             )),
             Text::from(format!(
-                "  {:>6} unanswered     {:>6} trips         {:>6} probes",
+                "  {:>6} unanswered     {:>6} openings      {:>6} probes",
                 get(&tally.unanswered),
                 get(&tally.trips),
                 get(&tally.probes),

@@ -160,7 +160,7 @@ impl Builder {
         };
         let (store, watched) = match self.store {
             Some(store) => (store, None),
-            None => store(&config.store)?,
+            None => store(&config.store).await?,
         };
         let targets: Vec<Target> = config.providers.iter().map(|p| p.target.clone()).collect();
         let metrics = Arc::new(Metrics::new(&targets, Arc::clone(&store), watched));
@@ -329,12 +329,14 @@ fn engine(policy: &PolicyConfig) -> Result<Arc<dyn Engine>, LoadError> {
 /// The store, and again as what watches it where it is not in this process.
 type Stores = (Arc<dyn Store>, Option<Arc<WatchedStore>>);
 
-fn store(config: &StoreConfig) -> Result<Stores, StartError> {
+async fn store(config: &StoreConfig) -> Result<Stores, StartError> {
     let Some(url) = &config.url else {
         return Ok((Arc::new(MemoryStore::new()), None));
     };
     let url = url.reveal().map_err(unusable("store.url"))?;
-    let redis = RedisStore::open(&url).map_err(|error| unusable("store.url")(error.to_string()))?;
+    let redis = RedisStore::connect(&url)
+        .await
+        .map_err(|error| unusable("store.url")(error.to_string()))?;
     let watched = WatchedStore::observed(Arc::new(redis), config.timeout, logging::mode_changed);
     let watched = Arc::new(watched);
     Ok((Arc::clone(&watched) as Arc<dyn Store>, Some(watched)))
