@@ -50,4 +50,12 @@ impl Meeting {
             .pset_ex(KEY, text, STANDS.as_millis() as u64)
             .await
     }
+
+    /// Takes this process's word back: what it brought is about to go.
+    pub(super) async fn leave(&mut self) -> redis::RedisResult<()> {
+        self.redis.del(KEY).await
+    }
 }
+
+/// How long what was brought stays once the word is taken back, so that the others leave first.
+pub(super) const LEAVING: Duration = Duration::from_millis(500);

@@ -113,6 +113,10 @@ pub async fn run(options: Options) -> Result<(), DemoError> {
         .await;
     traffic.abort();
     let last = stage.states().await;
+    if let (Cast::Own(_), Some(meeting)) = (&cast, &mut meeting) {
+        meeting.leave().await?;
+        tokio::time::sleep(meeting::LEAVING).await;
+    }
     gateway.stop().await;
     let ending = ended?;
     summary(&tally, &cast, &last, &ending)?;
@@ -171,6 +175,9 @@ impl Stage<'_> {
             }
             shown = Some(mood);
             let states = self.states().await;
+            if self.options.redis.is_some() {
+                self.tally.look(&states);
+            }
             while let Ok(line) = lines.try_recv() {
                 view.line(&line)?;
             }

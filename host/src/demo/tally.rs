@@ -1,9 +1,11 @@
 //! What is counted, and the lines of events.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fusewire_core::{EventKind, ProbeOutcome, RefusalReason};
+use fusewire_core::{DomainState, EventKind, Phase, ProbeOutcome, RefusalReason};
 use tokio::sync::mpsc;
 
 use super::providers::FIRST;
@@ -41,6 +43,8 @@ pub(super) struct Tally {
     pub(super) saved: AtomicU64,
     pub(super) probes: AtomicU64,
     pub(super) trips: AtomicU64,
+    /// The phase of each domain as it was last told.
+    told: Mutex<HashMap<String, Phase>>,
     lines: mpsc::UnboundedSender<Line>,
 }
 
@@ -57,6 +61,7 @@ impl Tally {
             saved: zero(),
             probes: zero(),
             trips: zero(),
+            told: Mutex::default(),
             lines,
         };
         (tally, receiver)
@@ -90,13 +95,38 @@ impl Observer for Tally {
 }
 
 impl Tally {
+    /// Tells what other processes found out. That a cool-down is over is no finding.
+    pub(super) fn look(&self, states: &[DomainState]) {
+        for state in states.iter().filter(|state| state.phase != Phase::HalfOpen) {
+            if self.tell(&state.domain, state.phase) != Some(state.phase) {
+                let kind = match state.phase {
+                    Phase::Closed => Kind::Closed,
+                    Phase::Open | Phase::HalfOpen => Kind::Opened,
+                };
+                let text = format!(
+                    "{}: {}, as another process found out",
+                    state.domain, state.phase
+                );
+                self.line(kind, text);
+            }
+        }
+    }
+
+    /// Notes the phase that is told now, and answers the one told before: closed, at first.
+    fn tell(&self, domain: &str, phase: Phase) -> Option<Phase> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(domain.to_owned(), phase)
+            .or(Some(Phase::Closed))
+    }
+
     fn event(&self, event: &fusewire_core::Event) {
         let domain = &event.domain;
         match &event.kind {
             EventKind::Transition(t) => {
+                self.tell(domain, t.after);
                 let arrow = format!("{domain}: {} -> {}", t.before, t.after);
                 match t.after {
-                    fusewire_core::Phase::Open => {
+                    Phase::Open => {
                         self.trips.fetch_add(1, Ordering::Relaxed);
                         let left = tenths(t.until_ms.saturating_sub(event.at_ms));
                         self.line(
@@ -104,10 +134,10 @@ impl Tally {
                             format!("{arrow} for {left}: {}", event.detail),
                         );
                     }
-                    fusewire_core::Phase::HalfOpen => {
+                    Phase::HalfOpen => {
                         self.line(Kind::Testing, format!("{arrow}: {}", event.detail));
                     }
-                    fusewire_core::Phase::Closed => {
+                    Phase::Closed => {
                         self.line(
                             Kind::Closed,
                             format!("{arrow}: {}, so traffic returns", event.detail),
