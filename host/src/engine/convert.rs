@@ -31,7 +31,7 @@ same_names!(failure, core::TransportFailure => c::TransportFailure,
     DnsNotFound DnsTemporary ConnectRefused ConnectTimeout NetworkUnreachable TlsHandshake
     TlsCertificate Reset ResetMidBody StaleConnection RefusedStream Goaway ReadTimeout TotalTimeout
     IncompleteBody ContentDecoding Protocol TooManyRedirects InvalidRequest CallerDeadline
-    DeadlineBeforeSend LocalResources Cancelled Shutdown Other);
+    DeadlineBeforeSend BreakerOpen LocalResources Cancelled Shutdown Other);
 same_names!(media, core::Media => c::Media, Any Json Xml Image VectorTile);
 same_names!(phase, b::Phase => core::Phase, Closed Open HalfOpen);
 same_names!(refusal_reason, b::RefusalReason => core::RefusalReason,

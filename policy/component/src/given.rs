@@ -22,7 +22,7 @@ same_names!(failure, c::TransportFailure => core::TransportFailure,
     DnsNotFound DnsTemporary ConnectRefused ConnectTimeout NetworkUnreachable TlsHandshake
     TlsCertificate Reset ResetMidBody StaleConnection RefusedStream Goaway ReadTimeout TotalTimeout
     IncompleteBody ContentDecoding Protocol TooManyRedirects InvalidRequest CallerDeadline
-    DeadlineBeforeSend LocalResources Cancelled Shutdown Other);
+    DeadlineBeforeSend BreakerOpen LocalResources Cancelled Shutdown Other);
 same_names!(media, c::Media => core::Media, Any Json Xml Image VectorTile);
 same_names!(outcome, c::Outcome => core::Outcome,
     Success NoResult CallerError Throttled QuotaOrAuth Transient ProviderDown Cancelled);

@@ -94,6 +94,7 @@ named!(TransportFailure {
     InvalidRequest = "invalid-request",
     CallerDeadline = "caller-deadline",
     DeadlineBeforeSend = "deadline-before-send",
+    BreakerOpen = "breaker-open",
     LocalResources = "local-resources",
     Cancelled = "cancelled",
     Shutdown = "shutdown",

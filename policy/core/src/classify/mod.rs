@@ -125,6 +125,13 @@ impl Finding {
         Self { floor_ms, ..self }
     }
 
+    const fn here_only(self) -> Self {
+        Self {
+            next_provider: false,
+            ..self
+        }
+    }
+
     const fn neutral(self) -> Self {
         Self {
             effect: Effect::Neutral,

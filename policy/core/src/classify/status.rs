@@ -13,7 +13,7 @@ pub(super) fn find(status: u16, hint: Option<u64>, long: bool) -> &'static Findi
             const { &Finding::account(AUTH_GATE_MS, "the provider rejects the credential") }
         }
         402 => const { &Finding::account(QUOTA_GATE_MS, "the provider wants to be paid") },
-        405 | 406 | 415 | 451 | 501 | 505 => {
+        405 | 406 | 451 | 501 | 505 => {
             const { &Finding::caller("the provider does not offer what was asked for").elsewhere() }
         }
         408 => {
@@ -32,7 +32,13 @@ pub(super) fn find(status: u16, hint: Option<u64>, long: bool) -> &'static Findi
                     .neutral()
             }
         }
-        511 => const { &Finding::transient(Never, "the local network wants a login").neutral() },
+        511 => {
+            const {
+                &Finding::account(AUTH_GATE_MS, "the local network wants a login")
+                    .neutral()
+                    .here_only()
+            }
+        }
         400..=499 => const { &Finding::caller("the provider rejects the request") },
         503 if long => {
             const {

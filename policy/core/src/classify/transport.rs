@@ -48,14 +48,23 @@ pub(super) fn find(failure: F, observation: &Observation) -> &'static Finding {
         F::Other => const { &Finding::transient(IfIdempotent, "the call failed below HTTP") },
 
         F::StaleConnection => {
-            const { &Finding::transient(Always, "a kept connection was already closed").neutral() }
+            const {
+                &Finding::transient(Always, "a kept connection was already closed")
+                    .neutral()
+                    .here_only()
+            }
         }
         F::Goaway => {
-            const { &Finding::transient(Always, "the server is going away in good order").neutral() }
+            const {
+                &Finding::transient(Always, "the server is going away in good order")
+                    .neutral()
+                    .here_only()
+            }
         }
         F::NetworkUnreachable => {
             const { &Finding::transient(Always, "there is no route to the network").neutral() }
         }
+        F::BreakerOpen => const { &Finding::down(Never, "a breaker refused the call").neutral() },
         F::LocalResources => {
             const {
                 &Finding::transient(Always, "no connection, port or file was to be had here")
@@ -73,6 +82,7 @@ pub(super) fn find(failure: F, observation: &Observation) -> &'static Finding {
                         Never,
                         "the provider did not answer within the caller's deadline",
                     )
+                    .here_only()
                 }
             } else {
                 const { &Finding::cancelled("the caller's deadline left the provider too little time") }
