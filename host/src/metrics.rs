@@ -102,8 +102,8 @@ impl Metrics {
     }
 
     /// Looks at the phases as the store has them, so that those are seen which other hosts
-    /// brought about, and openings whose time is over. Takes no longer than the guard's patience
-    /// with the store; what it does not answer for stays as it was known last.
+    /// brought about, and openings whose time is over. Takes no longer than a question to the
+    /// policy may; what the store does not answer for stays as it was known last.
     pub async fn look(&self, guard: &Guard, targets: &[Target]) {
         let states = join_all(targets.iter().map(|target| guard.inspect(target))).await;
         for state in states.iter().flatten() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fusewire::engine::{ComponentEngine, Engine};
 use fusewire::guard::{CallFacts, Guard};
-use fusewire::store::{Mode, RedisStore, Store, WatchedStore};
+use fusewire::store::{MergedStore, Mode, RedisStore, Store, WatchedStore};
 use fusewire_core::{DomainState, Observation, Phase, Response, Target};
 
 /// A policy with a breaker that trips on three failures and cools down in no time.
@@ -29,14 +29,15 @@ pub fn engine(configuration: &str) -> Arc<dyn Engine> {
     Arc::new(ComponentEngine::built_in(configuration).expect("the policy loads"))
 }
 
-/// Redis as a fleet uses it: with a time limit and a breaker of its own. Returns when it is
-/// connected.
+/// Redis as a fleet uses it: with a time limit and a breaker of its own, and with counts merged.
+/// Returns when it is connected.
 ///
 /// # Panics
 /// It does not connect.
 pub async fn redis(url: &str) -> Arc<dyn Store> {
     let redis = Arc::new(RedisStore::connect(url).await.expect("a good URL"));
-    let store: Arc<dyn Store> = Arc::new(WatchedStore::new(redis, Duration::from_millis(50)));
+    let watched = Arc::new(WatchedStore::new(redis, Duration::from_millis(50)));
+    let store: Arc<dyn Store> = Arc::new(MergedStore::new(watched));
     until("the store answers", async || {
         store.ping().wait().await.is_ok() && store.mode() == Mode::Shared
     })

@@ -192,6 +192,27 @@ fn setting_the_total_alone_is_enough() {
 }
 
 #[test]
+fn a_field_that_would_break_the_requests_is_a_problem() {
+    for field in [
+        "content-length",
+        "Transfer-Encoding",
+        "connection",
+        "fusewire-x",
+    ] {
+        let headers = format!("\nheaders.{field} = \"3\"\n[[routes]]");
+        let problems = check(&SMALL.replace("\n[[routes]]", &headers)).unwrap_err();
+        assert_eq!(
+            problems.to_string(),
+            format!(
+                "fusewire.toml:4:9: providers.p.headers.{field}: the gateway makes this field itself; leave it out"
+            )
+        );
+    }
+    let headers = "\nheaders.host = \"p.example\"\n[[routes]]";
+    assert!(check(&SMALL.replace("\n[[routes]]", headers)).is_ok());
+}
+
+#[test]
 fn a_secret_is_never_printed() {
     let text = format!("store.url = \"redis://:hunter2@h/\"\n{SMALL}").replace(
         "\n[[routes]]",

@@ -1,7 +1,7 @@
 //! What callers see of a chain: who answered, who was passed over and why, and who is left.
 
 use fusewire::gateway::Gateway;
-use fusewire_tests::gateway::{client, get, header, raw, start};
+use fusewire_tests::gateway::{client, get, header, metric, raw, start};
 use fusewire_tests::upstream::{End, Reply, Upstream, nobody_there};
 use serde_json::Value;
 
@@ -261,10 +261,44 @@ deadline = \"100ms\"
         let answer = get(&gateway, "/geocode").await;
         assert_eq!(answer.status(), 503);
         let problem: Value = answer.json().await.unwrap();
-        assert_eq!(
-            problem["providers"][0]["reason"], "provider-error",
-            "{problem}"
-        );
+        assert_eq!(problem["providers"][0]["reason"], "deadline", "{problem}");
     }
     assert_eq!(photon.received().len(), 3, "its breaker stayed closed");
+}
+
+#[tokio::test]
+async fn once_the_routes_deadline_is_over_nobody_is_asked_and_nobody_is_blamed() {
+    let (photon, nominatim) = (Upstream::start().await, Upstream::start().await);
+    let gateway = start(&format!(
+        "{POLICY}
+[providers.photon]
+url = \"{}\"
+read = \"50ms\"
+[providers.nominatim]
+url = \"{}\"
+[[routes]]
+path = \"/geocode\"
+chain = [\"photon\", \"nominatim\"]
+deadline = \"100ms\"
+",
+        photon.url("/"),
+        nominatim.url("/")
+    ))
+    .await;
+    // Photon fails by its own read limit; what is then left is too little for nominatim.
+    photon.say(Reply::Hang);
+    nominatim.say(Reply::Hang);
+    let problem: Value = get(&gateway, "/geocode").await.json().await.unwrap();
+    let reasons: Vec<&str> = problem["providers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["reason"].as_str().unwrap())
+        .collect();
+    assert_eq!(reasons, ["provider-error", "deadline"], "{problem}");
+    let blamed = metric(
+        &gateway,
+        "fusewire_fallbacks_total{route=\"/geocode\",provider=\"nominatim\",reason=\"provider-error\"}",
+    );
+    assert_eq!(blamed.await, None);
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusewire::store::contract::{self, Delayed};
-use fusewire::store::{Lane, MemoryStore, RedisStore, Reply, Store, WatchedStore, Window};
+use fusewire::store::{
+    Lane, MemoryStore, MergedStore, RedisStore, Reply, Store, WatchedStore, Window,
+};
 use fusewire_tests::redis_server::RedisServer;
 
 async fn keeps_every_promise(store: Arc<dyn Store>) {
@@ -51,6 +53,20 @@ async fn redis_that_is_watched_keeps_every_promise() {
     let watched = Arc::new(WatchedStore::new(redis, Duration::from_secs(5)));
     keeps_every_promise(Arc::clone(&watched) as Arc<dyn Store>).await;
     assert_eq!(watched.stats().errors, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn merging_counts_keeps_every_promise() {
+    let memory = Arc::new(Delayed::new(MemoryStore::new()));
+    keeps_every_promise(Arc::new(MergedStore::new(memory))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_as_a_fleet_uses_it_keeps_every_promise() {
+    let server = RedisServer::start();
+    let redis = Arc::new(connected(&server, "").await);
+    let watched = Arc::new(WatchedStore::new(redis, Duration::from_secs(5)));
+    keeps_every_promise(Arc::new(MergedStore::new(watched))).await;
 }
 
 #[tokio::test]

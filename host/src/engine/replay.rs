@@ -6,10 +6,15 @@ use std::time::{Duration, Instant};
 use super::{Answer, Call, Engine, Fault, Tape};
 use crate::store::Store;
 
+/// How many times the patience with one operation all of a call may take. Operations follow one
+/// another: a probe takes two, and an outcome that opens a breaker three for each domain. A store
+/// that is slow but within its limit must not keep these from coming to their end.
+const PATIENCE_IN_ALL: u32 = 8;
+
 /// Makes one call of a policy on a store.
 ///
-/// Waits for the store, outside the policy, at the longest `patience` in all; what has not
-/// answered by then is out of reach to the policy. A store that answers at once makes this a
+/// Waits for the store, outside the policy: at the longest `patience` for one operation, and eight
+/// times that for all of the call. What has not answered by then is out of reach to the policy. A store that answers at once makes this a
 /// plain call. Cancel-safe: dropping it abandons the call; an operation that was started may take
 /// effect.
 ///
@@ -23,7 +28,7 @@ pub async fn ask(
     call: &Call,
 ) -> Result<Answer, Fault> {
     let mut tape = Tape::new(Arc::clone(store), Arc::clone(prefix));
-    let mut deadline = None;
+    let mut in_all = None;
     loop {
         let answer = engine.run(call, &mut tape)?;
         if let Some(fault) = tape.take_fault() {
@@ -32,8 +37,9 @@ pub async fn ask(
         match answer {
             Ok(answer) => return Ok(answer),
             Err(_) if tape.is_waiting() => {
-                let deadline = *deadline.get_or_insert_with(|| Instant::now() + patience);
-                tape.wait(deadline).await;
+                let now = Instant::now();
+                let ends = *in_all.get_or_insert(now + patience * PATIENCE_IN_ALL);
+                tape.wait(ends.min(now + patience)).await;
             }
             Err(_) => {
                 return Err(Fault::Contract(

@@ -55,6 +55,15 @@ pub fn to_provider(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
+/// Whether a configuration may give every request this field. Not one about the connection or the
+/// length, which the gateway makes to fit, and none of its own.
+#[must_use]
+pub fn may_be_configured(name: &HeaderName) -> bool {
+    let is_framing = HOP_BY_HOP.contains(&name.as_str()) && name != header::PROXY_AUTHORIZATION
+        || [header::CONTENT_LENGTH, header::EXPECT].contains(name);
+    !is_framing && !name.as_str().starts_with(OWN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,7 +20,8 @@
 //! - `fusewire-attempts`: how many attempts were made in all,
 //! - `fusewire-skipped`: who was passed over and why, such as
 //!   `photon;reason=breaker-open;retry-after=30, other;reason=provider-error` (a list as in RFC
-//!   9651), where anybody was.
+//!   9651), where anybody was. `breaker-open` says that it was not asked, `provider-error` that it
+//!   was, in vain, and `deadline` that the route's deadline left it too little time.
 //!
 //! Where no provider is left the answer is 503 with `Retry-After` and problem details (RFC 9457)
 //! whose `providers` has each one's reason. Whatever the gateway answers by itself has no

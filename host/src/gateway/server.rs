@@ -23,7 +23,7 @@ use crate::engine::{ComponentEngine, Engine, Limits, LoadError};
 use crate::guard::{Guard, Observer};
 use crate::logging::{self, TransitionLog};
 use crate::metrics::{CONTENT_TYPE, Metrics};
-use crate::store::{MemoryStore, RedisStore, Store, WatchedStore};
+use crate::store::{MemoryStore, MergedStore, RedisStore, Store, WatchedStore};
 
 /// How long what was given up at the end of the grace may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -339,7 +339,8 @@ async fn store(config: &StoreConfig) -> Result<Stores, StartError> {
         .map_err(|error| unusable("store.url")(error.to_string()))?;
     let watched = WatchedStore::observed(Arc::new(redis), config.timeout, logging::mode_changed);
     let watched = Arc::new(watched);
-    Ok((Arc::clone(&watched) as Arc<dyn Store>, Some(watched)))
+    let merged = MergedStore::new(Arc::clone(&watched) as Arc<dyn Store>);
+    Ok((Arc::new(merged), Some(watched)))
 }
 
 fn routes(config: &Config) -> Result<Vec<Route>, StartError> {

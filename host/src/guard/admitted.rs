@@ -3,7 +3,7 @@
 use fusewire_core::{Ending, Permit, Verdict};
 
 use super::{CallFacts, Guard, Notice};
-use crate::engine::{Answer, Call};
+use crate::engine::{Answer, Call, Fault};
 
 /// The right to make one call. Settle it with the verdict; dropping it tells the policy that the
 /// call was dropped, which judges nothing and frees a probe's lease.
@@ -32,7 +32,9 @@ impl Admitted {
         self.permit.take()
     }
 
-    /// Tells how the call ended. Does not wait for the store.
+    /// Tells how the call ended. Does not wait for the store, and can be called on any thread:
+    /// what waits goes on in the runtime that the call was admitted in. Where there was none, only
+    /// a store that answers at once hears of it.
     pub fn settle(mut self, verdict: Verdict) {
         self.tell(Ending::Judged(verdict));
     }
@@ -49,13 +51,24 @@ impl Admitted {
         }
         let guard = self.guard.clone();
         let call = Call::Settle(permit, ending, guard.context(&CallFacts::default()));
-        self.guard.0.settling.tell(async move {
-            match guard.ask(&call).await {
-                Ok(Answer::Settled(events)) => guard.events(&events),
-                Ok(_) => {}
-                Err(fault) => guard.fault("settle", &fault),
+        let settling = &self.guard.0.settling;
+        let Some(runtime) = settling.runtime() else {
+            if let Some(answer) = guard.ask_at_once(&call) {
+                told(&guard, answer);
             }
+            return;
+        };
+        settling.tell(&runtime, async move {
+            told(&guard, guard.ask(&call).await);
         });
+    }
+}
+
+fn told(guard: &Guard, answer: Result<Answer, Fault>) {
+    match answer {
+        Ok(Answer::Settled(events)) => guard.events(&events),
+        Ok(_) => {}
+        Err(fault) => guard.fault("settle", &fault),
     }
 }
 

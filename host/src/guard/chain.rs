@@ -6,7 +6,9 @@
 use std::future::Future;
 use std::time::Duration;
 
-use fusewire_core::{Observation, Progress, Refusal, RefusalReason, Step, Target, Verdict};
+use fusewire_core::{
+    Observation, Outcome, Progress, Refusal, RefusalReason, Step, Target, TransportFailure, Verdict,
+};
 
 use super::{Admitted, CallFacts, Guard};
 
@@ -49,6 +51,8 @@ pub enum SkipReason {
     Refused(RefusalReason),
     /// It was asked, and failed.
     ProviderError,
+    /// The caller's deadline was over, or left it too little time: no fault of its own.
+    Deadline,
 }
 
 impl SkipReason {
@@ -59,6 +63,7 @@ impl SkipReason {
             Self::Refused(RefusalReason::Open) => "breaker-open",
             Self::Refused(reason) => reason.name(),
             Self::ProviderError => "provider-error",
+            Self::Deadline => "deadline",
         }
     }
 }
@@ -166,6 +171,9 @@ impl Guard {
         };
         let mut attempts = 0;
         loop {
+            if facts.deadline_ms.is_some_and(|at| at <= self.now_ms()) {
+                return Asked::too_late(index, attempts);
+            }
             let admitted = match self.admit(&candidate.target, &facts).await {
                 Ok(admitted) => admitted,
                 Err(refusal) => return Asked::refused(index, attempts, refusal),
@@ -192,14 +200,17 @@ impl Guard {
                 probe,
                 deadline_ms: facts.deadline_ms,
             };
+            // What has been seen is told before anything is waited for. Only an answer that is still
+            // coming is held open; a probe's is not, since a caller who reads slowly would keep the
+            // lease beyond its time: what has come so far is what it was to show.
+            let unsettled = if still_coming && value.is_some() && !probe {
+                Some(admitted)
+            } else {
+                admitted.settle(verdict.clone());
+                None
+            };
             let step = self.next(progress, verdict.clone(), &facts).await;
             if let (Step::Done, Some(value)) = (&step, value) {
-                let unsettled = if still_coming {
-                    Some(admitted)
-                } else {
-                    admitted.settle(verdict.clone());
-                    None
-                };
                 return Asked::Given(Given {
                     value,
                     candidate: index,
@@ -211,23 +222,38 @@ impl Guard {
                 .retry_after_ms
                 .or((verdict.min_delay_ms > 0).then_some(verdict.min_delay_ms));
             let detail = verdict.reason.clone();
-            admitted.settle(verdict);
+            let reason = reason(&observation, &verdict);
+            if let Some(admitted) = unsettled {
+                admitted.settle(verdict);
+            }
             if let Step::Retry(delay_ms) = step {
                 tokio::time::sleep(Duration::from_millis(delay_ms)).await;
                 continue;
             }
             let skip = Skip {
                 candidate: index,
-                reason: SkipReason::ProviderError,
+                reason,
                 retry_after_ms,
                 detail,
                 attempts,
             };
             return Asked::Skipped {
                 skip,
-                give_up: matches!(step, Step::GiveUp(_)),
+                // Done without an answer is the end as well: no other provider would have one.
+                give_up: step != Step::NextProvider,
             };
         }
+    }
+}
+
+/// Why an attempt that was made gave no answer.
+fn reason(observation: &Observation, verdict: &Verdict) -> SkipReason {
+    use TransportFailure::{CallerDeadline, DeadlineBeforeSend};
+    match observation.failure {
+        Some(CallerDeadline | DeadlineBeforeSend) if verdict.outcome == Outcome::Cancelled => {
+            SkipReason::Deadline
+        }
+        _ => SkipReason::ProviderError,
     }
 }
 
@@ -237,6 +263,20 @@ enum Asked<T> {
 }
 
 impl<T> Asked<T> {
+    fn too_late(candidate: usize, attempts: u32) -> Self {
+        let skip = Skip {
+            candidate,
+            reason: SkipReason::Deadline,
+            retry_after_ms: None,
+            detail: "the caller's deadline was over".into(),
+            attempts,
+        };
+        Self::Skipped {
+            skip,
+            give_up: true,
+        }
+    }
+
     fn refused(candidate: usize, attempts: u32, refusal: Refusal) -> Self {
         let skip = Skip {
             candidate,

@@ -3,6 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`admitted`] | the permit as a guard object: dropping it reports a drop |
+//! | `asking` | an admission while the store is waited for |
 //! | [`chain`] | a whole logical call over a chain of providers |
 //! | [`observer`] | what others may listen to: events, refusals, faults |
 //!
@@ -33,6 +34,7 @@
 //! ```
 
 pub mod admitted;
+mod asking;
 pub mod chain;
 pub mod observer;
 mod settling;
@@ -47,17 +49,21 @@ use fusewire_core::{
     OverrideOrder, Progress, Refusal, Step, Target, Verdict,
 };
 
-use crate::engine::{Answer, Call, Engine, Fault, ask};
+use crate::engine::{Answer, Call, Engine, Fault, Tape, ask};
 use crate::store::Store;
 
 pub use self::admitted::Admitted;
+use self::asking::Asking;
 pub use self::chain::{Attempt, Called, Candidate, Given, Skip, SkipReason, Try};
 pub use self::observer::{Notice, Observer};
 use self::settling::Settling;
 
-/// How long one question to the policy may wait for the store in all. Far below any provider's
-/// time limit, far above a store's usual answer.
+/// How long one operation of the store is waited for. Far below any provider's time limit, far
+/// above a store's usual answer. Almost every question to the policy takes one.
 pub const STORE_PATIENCE: Duration = Duration::from_millis(50);
+
+/// The rule of a verdict that no policy gave.
+const NO_POLICY: &str = "no-policy";
 
 /// The default prefix of every key.
 pub const DEFAULT_PREFIX: &str = "fusewire";
@@ -115,7 +121,8 @@ impl Builder {
         self
     }
 
-    /// How long one question may wait for the store in all. By default [`STORE_PATIENCE`].
+    /// How long one operation of the store is waited for; see [`ask`] for several. By default
+    /// [`STORE_PATIENCE`].
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -208,6 +215,16 @@ impl Guard {
         .await
     }
 
+    /// Asks without waiting. `None`: the store does not answer at once.
+    fn ask_at_once(&self, call: &Call) -> Option<Result<Answer, Fault>> {
+        let inner = &self.0;
+        let mut tape = Tape::new(Arc::clone(&inner.store), Arc::clone(&inner.prefix));
+        match inner.engine.run(call, &mut tape) {
+            Ok(answer) => answer.ok().map(Ok),
+            Err(fault) => Some(Err(fault)),
+        }
+    }
+
     /// Tells the observers.
     pub(crate) fn notice(&self, notice: &Notice<'_>) {
         for observer in &self.0.observers {
@@ -227,13 +244,15 @@ impl Guard {
 
     /// Asks whether a call to this target may be made now. The answer is to be settled, or
     /// dropped, which is reported as a drop. Where the policy or the store fails, the call is let
-    /// through. Cancel-safe; a probe lease that was just taken is then freed by its expiry.
+    /// through. Cancel-safe: dropped before its answer, the question is asked to its end, and the
+    /// call that it was for reported as dropped.
     ///
     /// # Errors
     /// The refusal, with its reason and when to ask again.
     pub async fn admit(&self, target: &Target, facts: &CallFacts) -> Result<Admitted, Refusal> {
+        self.0.settling.settle_here();
         let call = Call::Admit(target.clone(), self.context(facts));
-        let admission = match self.ask(&call).await {
+        let admission = match Asking::new(self, call).await {
             Ok(Answer::Admission(admission)) => admission,
             Ok(_) => {
                 return Ok(
@@ -273,17 +292,13 @@ impl Guard {
             })
     }
 
-    /// Decides the next step of a logical call. Cancel-safe.
+    /// Decides the next step of a logical call. Where the policy fails, or failed to judge the
+    /// attempt, nothing is tried again, and the verdict decides alone. Cancel-safe.
     pub async fn next(&self, progress: Progress, verdict: Verdict, facts: &CallFacts) -> Step {
-        let fallback = match &verdict {
-            v if matches!(v.effect, Effect::Success | Effect::SlowSuccess)
-                || v.outcome == Outcome::Success =>
-            {
-                Step::Done
-            }
-            _ if progress.providers_left > 0 => Step::NextProvider,
-            v => Step::GiveUp(v.reason.clone()),
-        };
+        let fallback = without_planner(&progress, &verdict);
+        if verdict.rule == NO_POLICY {
+            return fallback;
+        }
         match self
             .ask(&Call::Next(progress, verdict, self.context(facts)))
             .await
@@ -349,6 +364,21 @@ impl Guard {
     }
 }
 
+/// The next step where there is no policy to decide it.
+fn without_planner(progress: &Progress, verdict: &Verdict) -> Step {
+    let is_good = matches!(verdict.effect, Effect::Success | Effect::SlowSuccess)
+        || matches!(verdict.outcome, Outcome::Success | Outcome::NoResult);
+    if is_good {
+        Step::Done
+    } else if verdict.next_provider && progress.providers_left > 0 {
+        Step::NextProvider
+    } else if verdict.outcome == Outcome::CallerError {
+        Step::Done
+    } else {
+        Step::GiveUp(verdict.reason.clone())
+    }
+}
+
 /// The verdict where there is no policy to give one: it counts nowhere.
 fn without_policy(observation: &Observation) -> Verdict {
     let answered = observation.response.is_some() && observation.failure.is_none();
@@ -365,7 +395,7 @@ fn without_policy(observation: &Observation) -> Verdict {
         min_delay_ms: 0,
         retry_after_ms: None,
         slow: false,
-        rule: "no-policy".into(),
+        rule: NO_POLICY.into(),
         reason: "the policy failed, so the attempt was not judged".into(),
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::{AMOUNT_MAX, Lane, Reply, Store, StoreError, Tally, Window};
+use super::{AMOUNT_MAX, Lane, Reply, Store, StoreError, Tally, Window, adds};
 
 /// How many entries each write looks at for one that is gone. Two is the least with which the
 /// sweep outruns writes that each make a new entry: what is gone never outweighs what lives.
@@ -170,7 +170,7 @@ impl Entries {
     }
 
     fn count(&mut self, window: &Window, now: u64) -> Result<Tally, StoreError> {
-        let adds = window.add.iter().any(|lane| lane.amount > 0);
+        let adds = adds(window);
         if adds && window.ttl_ms == 0 {
             let why = format!("to add to {:?} needs a ttl-ms above zero", window.key);
             return Err(StoreError::Refused(why));

@@ -5,6 +5,7 @@
 //! | [`memory`] | one process, answers at once: the embedded default |
 //! | [`redis`] | a fleet, over one multiplexed connection |
 //! | [`watch`] | a time limit and a breaker of its own around any store |
+//! | [`merge`] | group commit for counts, around any store |
 //! | [`contract`] | what every store promises, as tests that your own store can run |
 //!
 //! A store answers at once ([`Reply::Ready`]) or hands over a future ([`Reply::Later`]). The
@@ -12,6 +13,7 @@
 
 pub mod contract;
 pub mod memory;
+pub mod merge;
 pub mod redis;
 pub mod watch;
 
@@ -21,6 +23,7 @@ use std::pin::Pin;
 pub use fusewire_core::store::{Lane, Tally, Window};
 
 pub use self::memory::MemoryStore;
+pub use self::merge::MergedStore;
 pub use self::redis::RedisStore;
 pub use self::watch::{Mode, WatchedStore};
 
@@ -30,6 +33,11 @@ pub const KEY_MAX_BYTES: usize = 512;
 pub const VALUE_MAX_BYTES: usize = 64 * 1024;
 /// The largest amount that a lane can hold: what a double holds exactly.
 pub const AMOUNT_MAX: u64 = (1 << 53) - 1;
+
+/// Whether an operation adds something; otherwise it only reads.
+fn adds(window: &Window) -> bool {
+    window.add.iter().any(|lane| lane.amount > 0)
+}
 
 /// Why a store did not do its part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -289,7 +289,12 @@ impl Record {
         let breaker = &settings.breaker;
         let from = |time: u64| time.saturating_sub(now);
         let mut ttl = match self.phase {
-            Phase::Closed => breaker.cool_down.quiet_ms,
+            // Its epoch is what tells the failures before the close from those after it, so it
+            // outlives them: those that are counted, and those of calls then under way.
+            Phase::Closed => breaker
+                .cool_down
+                .quiet_ms
+                .max(breaker.longest_window_ms().saturating_mul(2)),
             Phase::Open => from(self.until).saturating_add(breaker.idle_ms),
             Phase::HalfOpen => {
                 let lease = self.lease.as_ref().map_or(0, |l| from(l.expires_ms));

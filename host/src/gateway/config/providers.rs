@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::read::{Findings, HOUR, bytes, span};
 use super::{ProviderConfig, Secret};
+use crate::gateway::headers::may_be_configured;
 use crate::gateway::template::Template;
 use crate::gateway::upstream::Limits;
 
@@ -143,6 +144,9 @@ fn headers(section: &Reader<'_>, findings: &Findings) -> Vec<(HeaderName, Secret
             Ok(_) => {}
         }
         match HeaderName::try_from(name) {
+            Ok(field) if !may_be_configured(&field) => {
+                table.problem(name, "the gateway makes this field itself", "leave it out");
+            }
             Ok(name) => headers.push((name, value)),
             Err(_) => table.problem(name, format!("{name:?} cannot name a field"), ""),
         }

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::link::{Link, RedisLimits};
 use super::scripts::{self, By};
-use crate::store::{Lane, Mode, Reply, Store, StoreError, Tally, Window};
+use crate::store::{Lane, Mode, Reply, Store, StoreError, Tally, Window, adds};
 
 /// A store on Redis, for a fleet. See the [module](super).
 ///
@@ -208,10 +208,6 @@ impl Store for RedisStore {
             Mode::Down
         }
     }
-}
-
-fn adds(window: &Window) -> bool {
-    window.add.iter().any(|lane| lane.amount > 0)
 }
 
 /// The answers to a call of the script for each window, in one round trip; in two where the

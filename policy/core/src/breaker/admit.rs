@@ -18,6 +18,11 @@ const CLOSED_HOLDS_MS: u64 = 60_000;
 /// How long a forced opening without an end is refused on before it is worth asking again, in ms.
 const ORDER_RETRY_MS: u64 = 60_000;
 
+/// How much longer than its call a lease lasts, in ms. A call that runs out of time ends at its
+/// limit and is told of just after; without this, whoever waits for the lease would have it by
+/// then, and a provider that hangs would never be judged.
+const TELLING_MS: u64 = 1_000;
+
 /// What one domain says to a call.
 enum Word {
     Pass {
@@ -67,10 +72,15 @@ pub fn admit(
         target,
         context,
     };
-    match call.ask(&mut Session::new(store), &domains) {
-        Ok(admission) => Ok(admission),
+    let mut events = Vec::new();
+    match call.ask(&mut Session::new(store), &domains, &mut events) {
+        Ok((decision, holds_until_ms)) => Ok(Admission {
+            decision,
+            holds_until_ms,
+            events,
+        }),
         Err(Stop::Suspended(suspended)) => Err(suspended),
-        Err(Stop::Store(why)) => Ok(call.without_store(&domains, why)),
+        Err(Stop::Store(why)) => Ok(call.without_store(&domains, why, events)),
     }
 }
 
@@ -82,13 +92,21 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn ask(&self, session: &mut Session<'_>, domains: &[Domain<'_>]) -> Result<Admission, Stop> {
+    /// The decision, and until when it holds. What happened on the way to it goes to `events`,
+    /// whatever the decision is: a lease that was taken and given back has happened too.
+    fn ask(
+        &self,
+        session: &mut Session<'_>,
+        domains: &[Domain<'_>],
+        events: &mut Vec<Event>,
+    ) -> Result<(Decision, u64), Stop> {
         let keys: Vec<String> = domains
             .iter()
             .map(|d| d.record_key(&self.config.prefix))
             .collect();
         let mut made_anyway = false;
         for _ in 0..super::ROUNDS {
+            made_anyway = true;
             let seen: Vec<Seen> = session
                 .get(&keys)?
                 .into_iter()
@@ -108,7 +126,7 @@ impl Call<'_> {
                         // Stands until the lease is taken.
                         stamps.push(Stamp::Uncounted);
                         to_lease.push(at);
-                        made_anyway = observed;
+                        made_anyway &= observed;
                     }
                     Word::Refuse {
                         refusal,
@@ -124,31 +142,25 @@ impl Call<'_> {
                 }
             }
             if let Some((refusal, holds_until_ms)) = refused {
-                return Ok(Admission {
-                    decision: Decision::Refused(refusal),
-                    holds_until_ms,
-                    events: vec![],
-                });
+                return Ok((Decision::Refused(refusal), holds_until_ms));
             }
             if to_lease.is_empty() {
-                return Ok(self.allowed(stamps, false, holds_until_ms, vec![]));
+                return Ok((self.allowed(&stamps, false), holds_until_ms));
             }
-            if let Some(events) =
-                self.take_leases(session, domains, &keys, &seen, &to_lease, &mut stamps)?
-            {
-                return Ok(self.allowed(stamps, true, self.context.now_ms, events));
+            let to_lease = to_lease
+                .iter()
+                .filter_map(|at| Some((*at, domains.get(*at)?, keys.get(*at)?, seen.get(*at)?)));
+            if self.take_leases(session, to_lease, &mut stamps, events)? {
+                return Ok((self.allowed(&stamps, true), self.context.now_ms));
             }
         }
         // Others took every lease that was free: they are probing.
-        if made_anyway {
-            return Ok(self.allowed(
-                vec![Stamp::Uncounted; domains.len()],
-                false,
-                self.context.now_ms,
-                vec![],
-            ));
-        }
-        Ok(self.contended(domains))
+        let decision = if made_anyway {
+            self.allowed(&vec![Stamp::Uncounted; domains.len()], false)
+        } else {
+            self.contended(domains)
+        };
+        Ok((decision, self.context.now_ms))
     }
 
     /// What a domain with this record says, before any lease is taken.
@@ -206,7 +218,7 @@ impl Call<'_> {
             },
             Standing::Open(until) => {
                 let detail = format!(
-                    "the breaker is open after {} ({} in a row)",
+                    "the breaker is open by the rule `{}` ({} in a row)",
                     record.rule, record.openings
                 );
                 self.refuse(domain, RefusalReason::Open, until, detail)
@@ -242,25 +254,17 @@ impl Call<'_> {
         }
     }
 
-    /// Takes all the leases or none. `None`: another call was first somewhere, so read again.
-    fn take_leases(
+    /// Takes all the leases or none. `false`: another call was first somewhere, so read again.
+    fn take_leases<'t>(
         &self,
         session: &mut Session<'_>,
-        domains: &[Domain<'_>],
-        keys: &[String],
-        seen: &[Seen],
-        to_lease: &[usize],
+        to_lease: impl Iterator<Item = (usize, &'t Domain<'t>, &'t String, &'t Seen)>,
         stamps: &mut [Stamp],
-    ) -> Result<Option<Vec<Event>>, Stop> {
+        events: &mut Vec<Event>,
+    ) -> Result<bool, Stop> {
         let now = self.context.now_ms;
-        let mut events = Vec::new();
         let mut taken: Vec<(&String, Record)> = Vec::new();
-        for &at in to_lease {
-            let (Some(domain), Some(key), Some(seen)) =
-                (domains.get(at), keys.get(at), seen.get(at))
-            else {
-                continue;
-            };
+        for (at, domain, key, seen) in to_lease {
             let Some(before) = seen.record() else {
                 continue;
             };
@@ -277,7 +281,7 @@ impl Call<'_> {
                     let (freed, ttl) = record.freed().written(self.settings, now);
                     session.swap(key, Some(&record.to_bytes()), &freed.to_bytes(), ttl)?;
                 }
-                return Ok(None);
+                return Ok(false);
             }
             events.extend(self.lease_events(domain, before));
             taken.push((key, after));
@@ -285,16 +289,21 @@ impl Call<'_> {
                 *stamp = Stamp::Lease(token);
             }
         }
-        Ok(Some(events))
+        Ok(true)
     }
 
-    /// As long as the call may last, and at least what is configured.
+    /// As long as the call may last and its outcome takes to be told, and at least what is
+    /// configured.
     fn lease_ms(&self) -> u64 {
+        let call_ms = self
+            .context
+            .call_limit_ms
+            .map_or(0, |limit| limit.saturating_add(TELLING_MS));
         self.settings
             .breaker
             .probes
             .lease_ms
-            .max(self.context.call_limit_ms.unwrap_or(0))
+            .max(call_ms)
             .min(LEASE_MAX_MS)
     }
 
@@ -330,47 +339,108 @@ impl Call<'_> {
         })
     }
 
-    fn allowed(
-        &self,
-        stamps: Vec<Stamp>,
-        probe: bool,
-        holds_until_ms: u64,
-        events: Vec<Event>,
-    ) -> Admission {
-        let permit = Permit {
+    fn allowed(&self, stamps: &[Stamp], probe: bool) -> Decision {
+        Decision::Allowed(Permit {
             target: self.target.clone(),
             probe,
-            token: permit::write(&stamps),
-        };
-        Admission {
-            decision: Decision::Allowed(permit),
-            holds_until_ms,
-            events,
-        }
+            token: permit::write(stamps),
+        })
     }
 
-    fn contended(&self, domains: &[Domain<'_>]) -> Admission {
-        let refusal = Refusal {
+    fn contended(&self, domains: &[Domain<'_>]) -> Decision {
+        Decision::Refused(Refusal {
             domain: domains.first().map(Domain::name).unwrap_or_default(),
             reason: RefusalReason::ProbeInFlight,
             retry_after_ms: self.settings.breaker.probes.lease_ms.max(1),
             detail: "other calls are testing the recovery".into(),
-        };
-        Admission {
-            decision: Decision::Refused(refusal),
-            holds_until_ms: self.context.now_ms,
-            events: vec![],
-        }
+        })
     }
 
-    fn without_store(&self, domains: &[Domain<'_>], why: String) -> Admission {
-        let events = vec![Event {
+    fn without_store(
+        &self,
+        domains: &[Domain<'_>],
+        why: String,
+        mut events: Vec<Event>,
+    ) -> Admission {
+        events.push(Event {
             domain: domains.first().map(Domain::name).unwrap_or_default(),
             at_ms: self.context.now_ms,
             kind: EventKind::Store(why),
             detail: "allowed, since the store did not answer".into(),
-        }];
-        let stamps = vec![Stamp::Unshared; domains.len()];
-        self.allowed(stamps, false, self.context.now_ms, events)
+        });
+        Admission {
+            decision: self.allowed(&vec![Stamp::Unshared; domains.len()], false),
+            holds_until_ms: self.context.now_ms,
+            events,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::store::{StoreError, Tally, Window};
+
+    /// A store in which somebody else takes the operation's lease just before this call does.
+    #[derive(Default)]
+    struct Raced(HashMap<String, Vec<u8>>, Option<Vec<u8>>);
+
+    impl KeyValue for Raced {
+        fn get(&mut self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+            Ok(keys.iter().map(|key| self.0.get(key).cloned()).collect())
+        }
+
+        fn swap(
+            &mut self,
+            key: &str,
+            expected: Option<&[u8]>,
+            replacement: Option<&[u8]>,
+            _: u64,
+        ) -> Result<bool, StoreError> {
+            if key.contains('/')
+                && let Some(theirs) = self.1.take()
+            {
+                self.0.insert(key.into(), theirs);
+            }
+            let is_as_expected = self.0.get(key).map(Vec::as_slice) == expected;
+            if is_as_expected {
+                self.0.insert(key.into(), replacement.unwrap().into());
+            }
+            Ok(is_as_expected)
+        }
+
+        fn count(&mut self, _: Vec<Window>) -> Result<Vec<Tally>, StoreError> {
+            Err(StoreError::Unavailable)
+        }
+    }
+
+    #[test]
+    fn a_lease_that_was_given_back_is_told_of_with_the_refusal() {
+        let open = br#"{"schema":1,"revision":1,"phase":"open","until":1000,"openings":1}"#;
+        let taken = br#"{"schema":1,"revision":2,"phase":"half-open","openings":1,
+            "lease":{"token":"00000000000000ff","owner":"b","expires":9000}}"#;
+        let mut store = Raced::default();
+        store.0.insert("fusewire:s:{p}".into(), open.to_vec());
+        store.0.insert("fusewire:s:{p}/o".into(), open.to_vec());
+        store.1 = Some(taken.to_vec());
+        let target = Target {
+            operation: Some("o".into()),
+            ..Target::provider("p")
+        };
+        let config = Config::default();
+        let admission = admit(&config, &mut store, &target, &Context::at(2_000, 7)).unwrap();
+        let Decision::Refused(refusal) = admission.decision else {
+            panic!("{admission:?}");
+        };
+        assert_eq!(refusal.domain, "p/o");
+        let told: Vec<&str> = admission.events.iter().map(|e| e.domain.as_str()).collect();
+        assert_eq!(told, ["p"], "open to half-open happened to it alone");
+        let left = String::from_utf8(store.0["fusewire:s:{p}"].clone()).unwrap();
+        assert!(
+            left.contains("half-open") && !left.contains("lease"),
+            "{left}"
+        );
     }
 }

@@ -94,12 +94,11 @@ fn state(domain: &Domain<'_>, seen: Seen, tally: &Tally, now: u64) -> DomainStat
             state.until_ms = *until;
         }
         Reading::Known(record) => {
-            state.phase = match record.standing(now) {
-                Standing::Closed => Phase::Closed,
-                Standing::Open(_) => Phase::Open,
-                Standing::Ready(_) | Standing::Probing(_) => Phase::HalfOpen,
+            (state.phase, state.until_ms) = match record.standing(now) {
+                Standing::Closed => (Phase::Closed, 0),
+                Standing::Open(until) => (Phase::Open, until),
+                Standing::Ready(_) | Standing::Probing(_) => (Phase::HalfOpen, 0),
             };
-            state.until_ms = record.until;
             state.openings = record.openings;
             state.probes_passed = record.passed;
             state.lease = record.lease.clone();

@@ -73,6 +73,22 @@ impl Call<'_> {
         session: &mut Session<'_>,
         stamped: &[(Domain<'_>, Stamp)],
     ) -> Result<(), Stop> {
+        // Probes first: whatever goes wrong with the counters, a lease is not left to its expiry.
+        for (domain, stamp) in stamped {
+            match stamp {
+                Stamp::Lease(token) => {
+                    self.settle_probe(session, domain, token, self.share(domain, stamped))?
+                }
+                Stamp::Unshared if self.share(domain, stamped).is_some() => {
+                    self.ignored(
+                        domain,
+                        IgnoredReason::Unshared,
+                        "admitted while the store was out of reach",
+                    );
+                }
+                Stamp::Unshared | Stamp::Uncounted | Stamp::Epoch(_) => {}
+            }
+        }
         let mut counted = Vec::new();
         let mut windows = Vec::new();
         for (domain, stamp) in stamped {
@@ -87,21 +103,6 @@ impl Call<'_> {
             let tallies = session.count(windows)?;
             for ((domain, epoch, share), tally) in counted.into_iter().zip(&tallies) {
                 self.judge(session, domain, epoch, share, tally)?;
-            }
-        }
-        for (domain, stamp) in stamped {
-            match stamp {
-                Stamp::Lease(token) => {
-                    self.settle_probe(session, domain, token, self.share(domain, stamped))?
-                }
-                Stamp::Unshared if self.share(domain, stamped).is_some() => {
-                    self.ignored(
-                        domain,
-                        IgnoredReason::Unshared,
-                        "admitted while the store was out of reach",
-                    );
-                }
-                Stamp::Unshared | Stamp::Uncounted | Stamp::Epoch(_) => {}
             }
         }
         Ok(())
@@ -276,6 +277,8 @@ impl Call<'_> {
                     );
                     return Ok(());
                 }
+                // Counted, and by an operator's order without effect.
+                Reading::Known(record) if !record.may_trip(now) => return Ok(()),
                 Reading::Known(record) if record.phase == Phase::Closed => record.clone(),
                 Reading::Known(_) | Reading::Newer { .. } => {
                     // A late success comes this way only while the window is still full of
@@ -290,9 +293,6 @@ impl Call<'_> {
                     return Ok(());
                 }
             };
-            if !before.may_trip(now) {
-                return Ok(());
-            }
             let after = self.opened(&before, rule);
             if self.put(session, &key, &seen, after.clone())? {
                 self.transition(

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::duration::format_ms;
 use super::reader::{Problem, Reader, quoted};
 use crate::target::check_provider;
 
@@ -345,7 +346,11 @@ impl BreakerSettings {
         {
             at.problem(
                 "failure-ratio",
-                format!("one window is more than {WINDOW_SPREAD} times as long as the other"),
+                format!(
+                    "the windows of the rules are {} and {}, and one may be {WINDOW_SPREAD} times as long as the other",
+                    format_ms(read.longest_window_ms()),
+                    format_ms(read.shortest_window_ms()),
+                ),
                 "bring `failures.window` and `failure-ratio.window` closer together",
             );
         }
