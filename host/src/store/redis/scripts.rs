@@ -57,11 +57,15 @@ return 1
 /// Epochs and buckets are 64 bits and Lua's numbers hold 53, so they stay decimal strings: the
 /// longer is the greater, and of the same length the later in the order of bytes. Amounts are at
 /// most 2^53 - 1, and so is what is added: a sum of two that is rounded is above that anyway.
+///
+/// Fields are taken apart by `find` and `sub`, and summed as they are read: by a pattern, and into
+/// a table of fields first, a counter of ten buckets took a third longer.
 pub(super) static COUNT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         r"
 local key, epoch, bucket, since, ttl = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local adds = #ARGV > 4
+local find, sub = string.find, string.sub
 
 local function before(a, b)
   if #a ~= #b then
@@ -71,17 +75,31 @@ local function before(a, b)
 end
 
 local function plus(a, b)
-  return math.min(a + b, 9007199254740991)
+  local sum = a + b
+  if sum > 9007199254740991 then
+    return 9007199254740991
+  end
+  return sum
 end
 
 local held = redis.call('HGETALL', key)
 local owner = false
-local amounts = {}
+local sums, mine, gone = {}, {}, {}
 for i = 1, #held, 2 do
-  if held[i] == 'e' then
-    owner = held[i + 1]
+  local field, amount = held[i], held[i + 1]
+  if field == 'e' then
+    owner = amount
   else
-    amounts[held[i]] = tonumber(held[i + 1])
+    local colon = find(field, ':', 1, true) or 0
+    local begins, lane = sub(field, 1, colon - 1), sub(field, colon + 1)
+    if before(begins, since) then
+      gone[#gone + 1] = field
+    else
+      sums[lane] = plus(sums[lane] or 0, amount)
+      if begins == bucket then
+        mine[lane] = amount
+      end
+    end
   end
 end
 if #held > 0 and not owner then
@@ -97,26 +115,22 @@ if owner ~= epoch then
   if owner then
     redis.call('DEL', key)
   end
-  amounts = {}
+  sums, mine, gone = {}, {}, {}
   redis.call('HSET', key, 'e', epoch)
 end
 
-for i = 5, #ARGV, 2 do
-  local field = bucket .. ':' .. ARGV[i]
-  amounts[field] = plus(amounts[field] or 0, tonumber(ARGV[i + 1]))
-  redis.call('HSET', key, field, string.format('%.0f', amounts[field]))
-end
-
-local sums = {}
-for field, amount in pairs(amounts) do
-  local begins, lane = string.match(field, '^(%d+):(.*)$')
-  if not before(begins, since) then
-    sums[lane] = plus(sums[lane] or 0, amount)
-  elseif adds then
-    redis.call('HDEL', key, field)
-  end
-end
 if adds then
+  if not before(bucket, since) then
+    for i = 5, #ARGV, 2 do
+      local lane, amount = ARGV[i], ARGV[i + 1]
+      sums[lane] = plus(sums[lane] or 0, amount)
+      mine[lane] = plus(mine[lane] or 0, amount)
+      redis.call('HSET', key, bucket .. ':' .. lane, string.format('%.0f', mine[lane]))
+    end
+  end
+  for i = 1, #gone do
+    redis.call('HDEL', key, gone[i])
+  end
   redis.call('PEXPIRE', key, ttl)
 end
 
