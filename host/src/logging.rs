@@ -7,7 +7,6 @@ use tracing::{debug, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use crate::guard::{Notice, Observer};
-use crate::store::Mode;
 
 /// What is logged, from the environment: `FUSEWIRE_LOG` first, then the usual one. The syntax is
 /// `tracing_subscriber`'s, such as `debug` or `fusewire=debug,hyper=info`.
@@ -55,14 +54,6 @@ impl Observer for TransitionLog {
             ),
             Notice::Fault { during, fault } => warn!(during, "{fault}; the call was let through"),
         }
-    }
-}
-
-/// Logs that the store went out of use, or came back.
-pub fn mode_changed(mode: Mode, why: &str) {
-    match mode {
-        Mode::Shared => info!("the store is in use again: {why}"),
-        Mode::Down => warn!("the store is out of use: {why}"),
     }
 }
 

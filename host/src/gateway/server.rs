@@ -21,7 +21,7 @@ use super::config::{Config, PolicyConfig, ProviderConfig, Secret, StoreConfig};
 use super::upstream::Upstream;
 use crate::engine::{ComponentEngine, Engine, Limits, LoadError};
 use crate::guard::{Guard, Observer};
-use crate::logging::{self, TransitionLog};
+use crate::logging::TransitionLog;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::store::{MemoryStore, MergedStore, RedisStore, Store, WatchedStore};
 
@@ -337,7 +337,7 @@ async fn store(config: &StoreConfig) -> Result<Stores, StartError> {
     let redis = RedisStore::connect(&url)
         .await
         .map_err(|error| unusable("store.url")(error.to_string()))?;
-    let watched = WatchedStore::observed(Arc::new(redis), config.timeout, logging::mode_changed);
+    let watched = WatchedStore::new(Arc::new(redis), config.timeout);
     let watched = Arc::new(watched);
     let merged = MergedStore::new(Arc::clone(&watched) as Arc<dyn Store>);
     Ok((Arc::new(merged), Some(watched)))
