@@ -154,7 +154,8 @@ impl Builder {
 
 impl Guard {
     /// Begins a guard with a policy and a store. A store that is not in this process belongs in a
-    /// [`crate::store::WatchedStore`], so that it cannot slow calls down.
+    /// [`crate::store::WatchedStore`], so that it cannot slow calls down, and that in a
+    /// [`crate::store::MergedStore`], so that it is not asked for each outcome.
     #[must_use]
     pub fn builder(engine: Arc<dyn Engine>, store: Arc<dyn Store>) -> Builder {
         Builder {

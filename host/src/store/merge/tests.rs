@@ -1,139 +1,12 @@
 //! Counts over a store whose answers are given by hand.
 
-use std::time::Duration;
-
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinHandle, yield_now};
-use tokio::time::timeout;
-
 use super::*;
+use crate::store::MemoryStore;
 use crate::store::contract::Delayed;
-use crate::store::{Lane, Later, MemoryStore};
 
-/// A command that has left, to be answered.
-struct Left {
-    windows: Vec<Window>,
-    answer: oneshot::Sender<Answer>,
-}
+mod by_hand;
 
-impl Left {
-    /// Answers one tally a window: this amount in the lane `a`, one more in each next window.
-    fn answer(self, first: u64) {
-        let tallies = (first..).zip(&self.windows).map(|(amount, window)| Tally {
-            epoch: window.epoch,
-            lanes: vec![lane("a", amount)],
-        });
-        let tallies = tallies.collect();
-        self.answer
-            .send(Ok(tallies))
-            .expect("the command is waited for");
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.windows.iter().map(|window| &*window.key).collect()
-    }
-}
-
-/// Hands each count to the test.
-struct ByHand(mpsc::UnboundedSender<Left>);
-
-impl Store for ByHand {
-    fn get(&self, keys: Vec<String>) -> Reply<Vec<Option<Vec<u8>>>> {
-        Reply::Ready(Ok(vec![None; keys.len()]))
-    }
-
-    fn swap(&self, _: String, _: Option<Vec<u8>>, _: Option<Vec<u8>>, _: u64) -> Reply<bool> {
-        Reply::Ready(Ok(true))
-    }
-
-    fn count(&self, windows: Vec<Window>) -> Reply<Vec<Tally>> {
-        let (answer, answered) = oneshot::channel();
-        let _ = self.0.send(Left { windows, answer });
-        let later: Later<Vec<Tally>> =
-            Box::pin(async { answered.await.expect("the test answers") });
-        Reply::Later(later)
-    }
-
-    fn ping(&self) -> Reply<()> {
-        Reply::Ready(Ok(()))
-    }
-
-    fn now_ms(&self) -> u64 {
-        0
-    }
-}
-
-struct Setup {
-    store: MergedStore,
-    left: mpsc::UnboundedReceiver<Left>,
-}
-
-impl Setup {
-    fn new() -> Self {
-        let (sender, left) = mpsc::unbounded_channel();
-        let store = MergedStore::new(Arc::new(ByHand(sender)));
-        Self { store, left }
-    }
-
-    /// Begins a count, which is waited for by a task.
-    fn begin(&self, windows: impl Into<Vec<Window>>) -> JoinHandle<Answer> {
-        tokio::spawn(self.store.count(windows.into()).wait())
-    }
-
-    /// The next command that leaves.
-    async fn next(&mut self) -> Left {
-        let next = timeout(Duration::from_secs(10), self.left.recv()).await;
-        next.expect("a command leaves in time").expect("a store")
-    }
-
-    /// Nothing leaves, however long the tasks run.
-    async fn nothing_leaves(&mut self) {
-        for _ in 0..20 {
-            yield_now().await;
-        }
-        let left = self.left.try_recv().map(|left| left.windows);
-        assert!(left.is_err(), "{left:?} left");
-    }
-
-    /// No counter is busy, and nothing is held for one.
-    async fn is_empty(&self) {
-        for _ in 0..20 {
-            yield_now().await;
-        }
-        assert_eq!(
-            self.store.0.busy().keys().collect::<Vec<_>>(),
-            Vec::<&Arc<str>>::new()
-        );
-    }
-}
-
-fn lane(name: &str, amount: u64) -> Lane {
-    let name = name.to_owned();
-    Lane { name, amount }
-}
-
-/// A read of epoch 1 since 0.
-fn read(key: &str) -> Window {
-    Window {
-        key: key.to_owned(),
-        epoch: 1,
-        bucket: 10,
-        add: Vec::new(),
-        since: 0,
-        ttl_ms: 1_000,
-    }
-}
-
-/// An add of one to the lane `a` of bucket 10 in epoch 1.
-fn add(key: &str) -> Window {
-    let add = vec![lane("a", 1)];
-    Window { add, ..read(key) }
-}
-
-async fn amounts(call: JoinHandle<Answer>) -> Vec<u64> {
-    let tallies = call.await.expect("no panic").expect("tallies");
-    tallies.iter().map(|tally| tally.amount("a")).collect()
-}
+use self::by_hand::{Setup, add, amounts, lane, read};
 
 #[tokio::test]
 async fn what_waits_for_a_counter_leaves_as_one_command() {
@@ -310,7 +183,7 @@ async fn an_error_is_told_to_all_who_are_in_the_command_and_to_no_one_else() {
         assert_eq!(amounts(first).await, [1, 2]);
         let failing = setup.next().await;
         assert_eq!(failing.keys(), ["k"]);
-        failing.answer.send(Err(error.clone())).expect("waited for");
+        failing.fail(error.clone());
         for call in calls {
             assert_eq!(call.await.expect("no panic"), Err(error.clone()));
         }
@@ -330,11 +203,7 @@ async fn an_add_without_a_lifetime_is_refused_alone() {
         ttl_ms: 0,
         ..add("k")
     }]);
-    let alone = setup.next().await;
-    alone
-        .answer
-        .send(Err(StoreError::Refused("no".into())))
-        .expect("waited for");
+    setup.next().await.fail(StoreError::Refused("no".into()));
     assert!(refused.await.expect("no panic").is_err());
     command.answer(1);
     setup.next().await.answer(2);
@@ -373,7 +242,7 @@ async fn a_command_that_ends_without_an_answer_leaves_no_counter_busy() {
     let command = setup.next().await;
     let waiting = setup.begin([add("k")]);
     // The store below panics.
-    drop(command.answer);
+    drop(command);
     assert!(matches!(
         first.await.expect("no panic"),
         Err(StoreError::Unavailable(_))
@@ -387,11 +256,10 @@ async fn a_command_that_ends_without_an_answer_leaves_no_counter_busy() {
 fn a_runtime_that_ends_ends_what_waits() {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime");
-    let (store, replies) = runtime.block_on(async {
-        let (sender, _left) = mpsc::unbounded_channel();
-        let store = MergedStore::new(Arc::new(ByHand(sender)));
-        let replies: Vec<_> = (0..3).map(|_| store.count(vec![add("k")])).collect();
-        (store, replies)
+    let (setup, replies) = runtime.block_on(async {
+        let setup = Setup::new();
+        let replies: Vec<_> = (0..3).map(|_| setup.store.count(vec![add("k")])).collect();
+        (setup, replies)
     });
     drop(runtime);
     let another = tokio::runtime::Builder::new_current_thread().build();
@@ -399,7 +267,7 @@ fn a_runtime_that_ends_ends_what_waits() {
         let answer = another.as_ref().expect("a runtime").block_on(reply.wait());
         assert!(matches!(answer, Err(StoreError::Unavailable(_))));
     }
-    assert!(store.0.busy().is_empty());
+    assert!(setup.store.0.busy().is_empty());
 }
 
 #[tokio::test]
