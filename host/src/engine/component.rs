@@ -18,16 +18,11 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use fusewire_core::{
-    Description, KeyValue, Observation, OverrideError, Problem, StoreError, Suspended, Target,
-    Verdict, Window,
-};
+use fusewire_core::{Description, Observation, OverrideError, Problem, Suspended, Target, Verdict};
 use wasmtime::component::{Component, HasSelf, Linker};
-use wasmtime::{
-    Config, Engine as Wasmtime, Store as WasmtimeStore, StoreLimits, StoreLimitsBuilder, Trap,
-};
+use wasmtime::{Config, Engine as Wasmtime, Store as WasmtimeStore, StoreLimitsBuilder, Trap};
 
-use self::bindings::fusewire::policy::keyvalue;
+use super::imports::HostState;
 use super::{Answer, Call, Engine, Fault, LoadError, Tape, convert};
 
 #[allow(missing_docs, reason = "the documentation is in wit/")]
@@ -78,13 +73,6 @@ pub struct ComponentEngine {
     wasmtime: Wasmtime,
     pre: bindings::PolicyPre<HostState>,
     spare: Mutex<Vec<Instance>>,
-}
-
-/// What an instance's imports see.
-struct HostState {
-    limits: StoreLimits,
-    /// The store of the call under way; a blank one outside a call that may touch it.
-    tape: Tape,
 }
 
 struct Instance {
@@ -378,44 +366,6 @@ impl Engine for ComponentEngine {
                     .map(|step| Answer::Step(convert::step(step)))
                     .map_err(convert::suspended),
             })
-        })
-    }
-}
-
-impl keyvalue::Host for HostState {
-    fn get(&mut self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, keyvalue::Error> {
-        self.on_store(|tape| tape.get(&keys))
-    }
-
-    fn swap(
-        &mut self,
-        key: String,
-        expected: Option<Vec<u8>>,
-        replacement: Option<Vec<u8>>,
-        ttl_ms: u64,
-    ) -> Result<bool, keyvalue::Error> {
-        self.on_store(|tape| tape.swap(&key, expected.as_deref(), replacement.as_deref(), ttl_ms))
-    }
-
-    fn count(
-        &mut self,
-        windows: Vec<keyvalue::Window>,
-    ) -> Result<Vec<keyvalue::Tally>, keyvalue::Error> {
-        let windows: Vec<Window> = windows.into_iter().map(convert::window).collect();
-        let tallies = self.on_store(|tape| tape.count(windows))?;
-        Ok(tallies.into_iter().map(convert::tally).collect())
-    }
-}
-
-impl HostState {
-    fn on_store<T>(
-        &mut self,
-        operation: impl FnOnce(&mut Tape) -> Result<T, StoreError>,
-    ) -> Result<T, keyvalue::Error> {
-        operation(&mut self.tape).map_err(|error| match error {
-            StoreError::Pending => keyvalue::Error::Pending,
-            StoreError::Unavailable => keyvalue::Error::Unavailable,
-            StoreError::Refused(why) => keyvalue::Error::Refused(why),
         })
     }
 }

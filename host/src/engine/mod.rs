@@ -6,6 +6,7 @@
 //! | [`native`] | the core compiled into the host: for comparison, in tests and benchmarks |
 //! | [`tape`] | the store as one call sees it: answers so far, and the one that is awaited |
 //! | [`replay`] | calls a policy again until its store has answered everything |
+//! | `imports` | what a component's imports see |
 //! | `convert` | the component's types and the core's |
 //!
 //! An engine runs one call at a time on the calling thread and never waits. A call is plain data,
@@ -14,6 +15,7 @@
 
 pub mod component;
 mod convert;
+mod imports;
 pub mod native;
 pub mod replay;
 pub mod tape;

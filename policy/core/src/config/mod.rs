@@ -6,13 +6,13 @@
 //! | [`reader`] | walks a JSON document, notes what was asked for and what is wrong |
 //! | [`duration`] | "30s" and back |
 //! | [`settings`] | what can be set, with defaults and bounds |
+//! | [`breaker`] | the same, of the breaker |
 
+pub mod breaker;
 pub mod duration;
 pub mod reader;
 pub mod settings;
 
+pub use breaker::{BreakerSettings, CoolDown, FailureCount, FailureRatio, ProbeSettings};
 pub use reader::{Problem, Reader};
-pub use settings::{
-    BreakerSettings, Config, CoolDown, FailureCount, FailureRatio, HintSettings, ProbeSettings,
-    RetrySettings, Settings,
-};
+pub use settings::{Config, HintSettings, RetrySettings, Settings};

@@ -1,0 +1,223 @@
+//! The settings of the breaker: when it opens, how long, and how it closes again.
+
+use super::duration::format_ms;
+use super::reader::Reader;
+use super::settings::{DAY, HOUR, MINUTE, SECOND, Settings, small};
+
+/// The fewest buckets in a window: a failure is forgotten at most a tenth of the window early.
+pub const BUCKETS: u64 = 10;
+
+/// How much longer the longest window may be than the shortest. With [`BUCKETS`] this bounds a
+/// counter to 120 buckets, which a store reads in one small answer.
+pub const WINDOW_SPREAD: u64 = 12;
+
+/// Trips on this many failures within the window. Five in a minute: a service that is called
+/// once in ten seconds is found out within a minute, and one stray error never opens it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FailureCount {
+    /// How many.
+    pub count: u64,
+    /// Within what time, in ms.
+    pub window_ms: u64,
+}
+
+/// Trips on this share of failures within the window. Half of at least twenty in 30 s: for busy
+/// services, where five failures are noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FailureRatio {
+    /// The share, above 0 to 1.
+    pub share: f64,
+    /// The fewest calls that a share is taken of.
+    pub minimum: u64,
+    /// Within what time, in ms.
+    pub window_ms: u64,
+}
+
+/// How long a breaker stays open.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoolDown {
+    /// After the first opening, in ms. 30 s: restarts and fail-overs are mostly over by then.
+    pub first_ms: u64,
+    /// The factor for each further opening in a row.
+    pub growth: f64,
+    /// What growth stops at, in ms. 10 min: a recovery is noticed within a coffee break.
+    pub max_ms: u64,
+    /// The largest share that is added at random, so that breakers which opened together do not
+    /// probe together. Added, never taken away: nothing shortens a cool-down.
+    pub jitter: f64,
+    /// How long it must have been closed before the next opening counts as the first, in ms.
+    pub quiet_ms: u64,
+}
+
+/// How recovery is tested.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProbeSettings {
+    /// Clean probes in a row that close it. Three: one success may be a lucky replica.
+    pub needed: u32,
+    /// How long a probe's lease lasts at least, in ms. Longer than the longest call.
+    pub lease_ms: u64,
+}
+
+/// When the breaker opens, how long, and how it closes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BreakerSettings {
+    /// The rule on a number of failures; `None`: off.
+    pub failures: Option<FailureCount>,
+    /// The rule on a share of failures; `None`: off.
+    pub ratio: Option<FailureRatio>,
+    /// How long it stays open.
+    pub cool_down: CoolDown,
+    /// How recovery is tested.
+    pub probes: ProbeSettings,
+    /// How long after its cool-down an opening is remembered without any traffic, in ms.
+    pub idle_ms: u64,
+}
+
+impl BreakerSettings {
+    pub(super) fn read(at: &Reader<'_>, base: &Self) -> Self {
+        let default = Settings::default().breaker;
+        let failures = match (at.has("failures"), base.failures) {
+            (false, inherited) => {
+                let _ = at.value("failures");
+                inherited
+            }
+            (true, inherited) => at.object_or_false("failures").map(|rule| {
+                let base = inherited.or(default.failures).unwrap_or(FailureCount {
+                    count: 5,
+                    window_ms: MINUTE,
+                });
+                let read = FailureCount {
+                    count: rule.whole("count", base.count, 1..=1_000_000),
+                    window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
+                };
+                rule.finish();
+                read
+            }),
+        };
+        let ratio = match (at.has("failure-ratio"), base.ratio) {
+            (false, inherited) => {
+                let _ = at.value("failure-ratio");
+                inherited
+            }
+            (true, inherited) => at.object_or_false("failure-ratio").map(|rule| {
+                let base = inherited.or(default.ratio).unwrap_or(FailureRatio {
+                    share: 0.5,
+                    minimum: 20,
+                    window_ms: 30 * SECOND,
+                });
+                let read = FailureRatio {
+                    share: rule.number(
+                        "share",
+                        base.share,
+                        0.001..=1.0,
+                        "a number from 0.001 to 1",
+                    ),
+                    minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
+                    window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
+                };
+                rule.finish();
+                read
+            }),
+        };
+        let read = Self {
+            failures,
+            ratio,
+            cool_down: CoolDown::read(&at.object("cool-down"), &base.cool_down),
+            probes: {
+                let probes = at.object("probes");
+                let read = ProbeSettings {
+                    needed: small(probes.whole("needed", base.probes.needed.into(), 1..=100)),
+                    lease_ms: probes.duration_ms("lease", base.probes.lease_ms, 100..=HOUR),
+                };
+                probes.finish();
+                read
+            },
+            idle_ms: at.duration_ms("idle", base.idle_ms, SECOND..=7 * DAY),
+        };
+        if at.has_any(&["failures", "failure-ratio"])
+            && read.longest_window_ms() > read.shortest_window_ms().saturating_mul(WINDOW_SPREAD)
+        {
+            at.problem(
+                "failure-ratio",
+                format!(
+                    "the windows of the rules are {} and {}, and one may be {WINDOW_SPREAD} times as long as the other",
+                    format_ms(read.longest_window_ms()),
+                    format_ms(read.shortest_window_ms()),
+                ),
+                "bring `failures.window` and `failure-ratio.window` closer together",
+            );
+        }
+        at.finish();
+        read
+    }
+
+    fn windows(&self) -> impl Iterator<Item = u64> {
+        self.failures
+            .map(|r| r.window_ms)
+            .into_iter()
+            .chain(self.ratio.map(|r| r.window_ms))
+    }
+
+    /// The longest window of any rule, in ms; a minute where there is no rule.
+    #[must_use]
+    pub fn longest_window_ms(&self) -> u64 {
+        self.windows().max().unwrap_or(MINUTE)
+    }
+
+    /// The shortest window of any rule, in ms; a minute where there is no rule.
+    #[must_use]
+    pub fn shortest_window_ms(&self) -> u64 {
+        self.windows().min().unwrap_or(MINUTE)
+    }
+
+    /// How wide a bucket is, in ms: the shortest window has [`BUCKETS`] of them.
+    #[must_use]
+    pub fn bucket_ms(&self) -> u64 {
+        self.shortest_window_ms()
+            .checked_div(BUCKETS)
+            .unwrap_or(1)
+            .max(1)
+    }
+}
+
+impl CoolDown {
+    fn read(at: &Reader<'_>, base: &Self) -> Self {
+        let read = Self {
+            first_ms: at.duration_ms("first", base.first_ms, 10..=DAY),
+            growth: at.number("growth", base.growth, 1.0..=10.0, "a number from 1 to 10"),
+            max_ms: at.duration_ms("max", base.max_ms, 10..=DAY),
+            jitter: at.number("jitter", base.jitter, 0.0..=1.0, "a number from 0 to 1"),
+            quiet_ms: at.duration_ms("quiet", base.quiet_ms, 0..=DAY),
+        };
+        if at.has_any(&["first", "max"]) && read.max_ms < read.first_ms {
+            at.problem(
+                "max",
+                "the longest cool-down is shorter than the first",
+                "raise `max` or lower `first`",
+            );
+        }
+        at.finish();
+        read
+    }
+
+    /// How long the `openings`-th opening in a row lasts, in ms, with `unit` (0 to 1) of the
+    /// jitter. Growth stops at the maximum, whatever the number of openings: it is reached by
+    /// repeated multiplication, never by an exponent.
+    #[must_use]
+    pub fn length_ms(&self, openings: u32, unit: f64) -> u64 {
+        let max = self.max_ms as f64;
+        let mut length = (self.first_ms as f64).min(max);
+        // Growth of 1 never gets there; no factor above it needs more than this many steps to go
+        // from 10 ms to a day but the very small, which then grow no further.
+        for _ in 1..openings.min(1_024) {
+            length = (length * self.growth).min(max);
+        }
+        (length * (1.0 + self.jitter * unit)) as u64
+    }
+
+    /// The longest that [`CoolDown::length_ms`] can answer, in ms.
+    #[must_use]
+    pub fn longest_ms(&self) -> u64 {
+        (self.max_ms as f64 * (1.0 + self.jitter)) as u64
+    }
+}
