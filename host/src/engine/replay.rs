@@ -14,9 +14,9 @@ const PATIENCE_IN_ALL: u32 = 8;
 /// Makes one call of a policy on a store.
 ///
 /// Waits for the store, outside the policy: at the longest `patience` for one operation, and eight
-/// times that for all of the call. What has not answered by then is out of reach to the policy. A store that answers at once makes this a
-/// plain call. Cancel-safe: dropping it abandons the call; an operation that was started may take
-/// effect.
+/// times that for all of the call. What has not answered by then is out of reach to the policy. A
+/// store that answers at once makes this a plain call. Cancel-safe: dropping it abandons the call;
+/// an operation that was started may take effect.
 ///
 /// # Errors
 /// The policy failed; see [`Fault`].
