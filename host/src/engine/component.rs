@@ -72,7 +72,11 @@ pub struct ComponentEngine {
     limits: Limits,
     wasmtime: Wasmtime,
     pre: bindings::PolicyPre<HostState>,
-    spare: Mutex<Vec<Instance>>,
+    #[expect(
+        clippy::vec_box,
+        reason = "an instance is large, and is taken out and put back by every call"
+    )]
+    spare: Mutex<Vec<Box<Instance>>>,
 }
 
 struct Instance {
@@ -183,7 +187,7 @@ impl ComponentEngine {
     }
 
     /// A new instance, configured.
-    fn instantiate(&self) -> Result<Instance, LoadError> {
+    fn instantiate(&self) -> Result<Box<Instance>, LoadError> {
         let mut instance = self.bare_instance()?;
         let problems = self.configure(&mut instance, &self.configuration)?;
         if problems.is_empty() {
@@ -193,7 +197,7 @@ impl ComponentEngine {
         }
     }
 
-    fn bare_instance(&self) -> Result<Instance, Fault> {
+    fn bare_instance(&self) -> Result<Box<Instance>, Fault> {
         let limits = StoreLimitsBuilder::new()
             .memory_size(self.limits.memory)
             .instances(16)
@@ -213,7 +217,7 @@ impl ComponentEngine {
             .pre
             .instantiate(&mut store)
             .map_err(|error| self.fault(&error))?;
-        Ok(Instance { store, policy })
+        Ok(Box::new(Instance { store, policy }))
     }
 
     fn configure(
@@ -236,7 +240,7 @@ impl ComponentEngine {
         u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::MAX / 2) + 1
     }
 
-    fn take(&self) -> Result<Instance, Fault> {
+    fn take(&self) -> Result<Box<Instance>, Fault> {
         let spare = self
             .spare
             .lock()
@@ -251,7 +255,7 @@ impl ComponentEngine {
         }
     }
 
-    fn put_back(&self, instance: Instance) {
+    fn put_back(&self, instance: Box<Instance>) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.len() < self.limits.spare_instances {
             spare.push(instance);
