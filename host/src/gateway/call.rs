@@ -191,7 +191,6 @@ impl Call<'_> {
         let facts = CallFacts {
             limit: None,
             fingerprint: Some(self.fingerprint()),
-            idempotent: self.idempotent,
             deadline_ms: self
                 .left()
                 .map(|left| self.guard.now_ms().saturating_add(millis(left))),

@@ -25,13 +25,6 @@ impl Admitted {
         self.permit.as_ref().is_some_and(|p| p.probe)
     }
 
-    /// The policy's permit, to be settled elsewhere. This object then reports nothing. `None`
-    /// where the policy failed to give one.
-    #[must_use]
-    pub fn into_permit(mut self) -> Option<Permit> {
-        self.permit.take()
-    }
-
     /// Tells how the call ended. Does not wait for the store, and can be called on any thread:
     /// what waits goes on in the runtime that the call was admitted in. Where there was none, only
     /// a store that answers at once hears of it.

@@ -75,8 +75,6 @@ pub struct CallFacts {
     pub limit: Option<Duration>,
     /// A digest of the request, the same for equal requests.
     pub fingerprint: Option<u64>,
-    /// Whether the request may be sent twice without harm.
-    pub idempotent: bool,
     /// The caller's own deadline, in ms on the fleet's clock.
     pub deadline_ms: Option<u64>,
 }
