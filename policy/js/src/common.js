@@ -1,0 +1,14 @@
+/**
+ * @file What every runtime's entry exports.
+ */
+
+export * from './contract.js';
+export { STORE_PATIENCE_MS } from './ask.js';
+export { Fault } from './fault.js';
+export { guarded } from './fetch/guarded.js';
+export { Admitted, Guard, RefusedError } from './guard.js';
+export { ConfigurationError, OverrideError, Policy } from './policy.js';
+export { StoreError } from './store/errors.js';
+export { MemoryStore } from './store/memory.js';
+export { checkCount, checkGet, checkSwap } from './store/rules.js';
+export { WatchedStore } from './store/watched.js';

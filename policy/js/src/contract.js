@@ -1,0 +1,70 @@
+/**
+ * @file The contract's types, as `wit/` has them and jco spells them: names in camel case, `u64` as
+ * `bigint`, an `option` that is absent as `undefined`. The declarations are made by the build.
+ *
+ * @import * as classifier from '../dist/policy/interfaces/fusewire-policy-classifier.js'
+ * @import * as breaker from '../dist/policy/interfaces/fusewire-policy-breaker.js'
+ * @import * as planner from '../dist/policy/interfaces/fusewire-policy-planner.js'
+ * @import * as lifecycle from '../dist/policy/interfaces/fusewire-policy-lifecycle.js'
+ * @import * as keyvalue from '../dist/policy/interfaces/fusewire-policy-keyvalue.js'
+ *
+ * @typedef {classifier.Target} Target
+ * @typedef {classifier.Observation} Observation
+ * @typedef {classifier.Response} ObservedResponse
+ * @typedef {classifier.TransportFailure} TransportFailure
+ * @typedef {classifier.Media} Media
+ * @typedef {classifier.Verdict} Verdict
+ *
+ * @typedef {breaker.Context} Context
+ * @typedef {breaker.Admission} Admission
+ * @typedef {breaker.Permit} Permit
+ * @typedef {breaker.Refusal} Refusal
+ * @typedef {breaker.RefusalReason} RefusalReason
+ * @typedef {breaker.Ending} Ending
+ * @typedef {breaker.Event} Event
+ * @typedef {breaker.DomainState} DomainState
+ * @typedef {breaker.OverrideOrder} OverrideOrder
+ * @typedef {breaker.OverrideError} OverrideRefusal
+ *
+ * @typedef {planner.Progress} Progress
+ * @typedef {planner.Step} Step
+ *
+ * @typedef {lifecycle.Description} Description
+ * @typedef {lifecycle.Problem} Problem
+ *
+ * @typedef {keyvalue.Window} Window
+ * @typedef {keyvalue.Tally} Tally
+ * @typedef {keyvalue.Lane} Lane
+ */
+
+/**
+ * What is there at once, or later.
+ *
+ * @template T
+ * @typedef {T | PromiseLike<T>} Reply
+ */
+
+/**
+ * A store that keeps a few small values for the fleet. `wit/keyvalue.wit` is the contract that each
+ * operation keeps. An operation may answer at once or with a promise; it fails with a
+ * {@link import('./store/errors.js').StoreError}, and whatever else it throws is taken as
+ * `unavailable`.
+ *
+ * @typedef {object} Store
+ * @property {(keys: string[]) => Reply<Array<Uint8Array | undefined>>} get One answer a key, in
+ *   order.
+ * @property {(key: string, expected: Uint8Array | undefined, replacement: Uint8Array | undefined,
+ *   ttlMs: bigint) => Reply<boolean>} swap Replaces a value only where it still is `expected`.
+ * @property {(windows: Window[]) => Reply<Tally[]>} count Adds to windowed counters and reads them.
+ * @property {() => number} nowMs The fleet's clock, in ms since the Unix epoch. Never waits.
+ */
+
+/**
+ * A transpiled policy: what jco made of a component, and how its core modules are had.
+ *
+ * @typedef {object} Artefact
+ * @property {typeof import('../dist/policy/policy.js').instantiate} instantiate
+ * @property {(name: string) => WebAssembly.Module} module
+ */
+
+export {};

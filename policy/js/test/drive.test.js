@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { launch } from '../workerd/launch.js';
+import { driveSetup } from '../workerd/drive-setup.js';
+import { RedisServer } from './support/redis-server.js';
+import { until } from './support/until.js';
+
+const DRIVE = fileURLToPath(new URL('../drive.js', import.meta.url));
+const U64_MAX = '18446744073709551615';
+
+/** @typedef {{ ask: (request: string) => Promise<string>, stop: () => Promise<unknown> }} Driver */
+
+/**
+ * A driver in a process of its own.
+ *
+ * @param {string} store
+ * @returns {Promise<Driver>}
+ */
+async function inNode(store) {
+  const child = spawn(process.execPath, [DRIVE, '--store', store], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    ask: async (request) => {
+      child.stdin.write(`${request}\n`);
+      return (await lines.next()).value;
+    },
+    stop: async () => {
+      child.stdin.end();
+      assert.equal(await ended, 0, 'it ends with its input');
+    },
+  };
+}
+
+/** @type {RedisServer} */
+let server;
+/** @type {import('../workerd/launch.js').Workerd} */
+let workerd;
+before(async () => {
+  server = await RedisServer.start();
+  workerd = await launch(driveSetup());
+});
+after(async () => {
+  await workerd.stop();
+  await server.kill();
+});
+
+/** @returns {Promise<Driver>} */
+async function inWorkerd() {
+  const url = `${workerd.url}/drive`;
+  return {
+    ask: async (body) => (await fetch(url, { method: 'POST', body })).text(),
+    stop: async () => {},
+  };
+}
+
+/** @param {number} now */
+const context = (now) =>
+  `{"now-ms":${now},"entropy":${U64_MAX},"instance":"a","call-limit-ms":null,"fingerprint":${U64_MAX}}`;
+const target = '{"provider":"p","account":null,"operation":"o"}';
+const observation = `{"response":{"status":503,"headers":[],"trailers":[],"body":[]},"failure":null,
+  "cause":null,"latency-ms":1,"now-ms":1,"idempotent":true,"delivered-partial":false,
+  "expect":"any","minimum-budget-ms":null}`.replaceAll('\n', '');
+
+for (const [name, start] of /** @type {Array<[string, () => Promise<Driver>]>} */ ([
+  ['Node on memory', () => inNode('memory')],
+  ['Node on Redis', () => inNode(server.url)],
+  ['workerd on Durable Objects', inWorkerd],
+])) {
+  describe(`the driver in ${name}`, () => {
+    /** @type {Driver} */
+    let driver;
+    const ask = async (/** @type {string} */ request) => JSON.parse(await driver.ask(request));
+    before(async () => {
+      driver = await start();
+      assert.deepEqual(await ask('{"prefix":"drive"}'), { done: true });
+      const configuration = { prefix: 'drive', breaker: { failures: { count: 2 } } };
+      const configure = { configure: JSON.stringify(configuration) };
+      assert.deepEqual(await ask(JSON.stringify(configure)), { problems: [] });
+    });
+    after(() => driver.stop());
+
+    test('plays an outage, and counts each operation once', async () => {
+      const { description } = await ask('{"describe":{}}');
+      assert.equal(description.name, 'fusewire');
+      assert.ok(description['record-schema'] >= 1);
+      const { verdict } = await ask(
+        `{"classify":{"target":${target},"observation":${observation}}}`,
+      );
+      assert.equal(verdict.rule, 'status/503');
+      for (let calls = 0; calls < 2; calls += 1) {
+        const { admission, operations } = await ask(
+          `{"admit":{"target":${target},"context":${context(1_000)}}}`,
+        );
+        assert.equal(operations, 1);
+        const permit = JSON.stringify(admission.decision.allowed);
+        const ending = JSON.stringify({ judged: verdict });
+        const settle = `{"settle":{"permit":${permit},"ending":${ending},"context":${context(1_001)}}}`;
+        const settled = await ask(settle);
+        assert.ok(settled.operations >= 1);
+        assert.equal(settled.events.length, calls);
+      }
+      const { admission } = await ask(`{"admit":{"target":${target},"context":${context(1_002)}}}`);
+      assert.equal(admission.decision.refused.reason, 'open');
+      const { states } = await ask(`{"inspect":{"target":${target},"context":${context(1_002)}}}`);
+      assert.deepEqual(
+        states.map((/** @type {any} */ { phase }) => phase),
+        ['open', 'closed'],
+      );
+    });
+
+    test('takes a dropped call, a next step and an order', async () => {
+      const permit = `{"target":${target},"probe":false,"token":"forged"}`;
+      const settle = `{"settle":{"permit":${permit},"ending":"dropped","context":${context(1)}}}`;
+      const { events } = await ask(settle);
+      assert.deepEqual(events[0].kind, { ignored: 'invalid-permit' });
+      const { verdict } = await ask(
+        `{"classify":{"target":${target},"observation":${observation}}}`,
+      );
+      const progress = `{"target":${target},"attempts":1,"attempts-in-all":1,"providers-left":1,"probe":false,"deadline-ms":null}`;
+      const { step } = await ask(
+        `{"next":{"progress":${progress},"verdict":${JSON.stringify(verdict)},"context":${context(1)}}}`,
+      );
+      assert.ok(step === 'next-provider' || 'retry' in step, JSON.stringify(step));
+      const order = `{"set-override":{"domain":"","order":null,"context":${context(1)}}}`;
+      const refused = await ask(order);
+      assert.deepEqual(refused['override-error'], { invalid: 'the provider has no name' });
+    });
+
+    test('keeps all 64 bits', async () => {
+      const window = `{"key":"drive:bits","epoch":${U64_MAX},"bucket":${U64_MAX},"add":[{"name":"a","amount":${U64_MAX}}],"since":${U64_MAX},"ttl-ms":60000}`;
+      assert.equal(
+        await driver.ask(`{"count":[${window}]}`),
+        `{"tallies":[{"epoch":${U64_MAX},"lanes":[{"name":"a","amount":9007199254740991}]}]}`,
+      );
+    });
+
+    test("hands the store's own operations through, down or not", async () => {
+      await ask('{"stage":{"up":false}}');
+      const { admission, operations } = await ask(
+        `{"admit":{"target":${target},"context":${context(2_000)}}}`,
+      );
+      assert.equal(operations, 1);
+      assert.ok('store' in admission.events[0].kind);
+      const swap =
+        '{"swap":{"key":"drive:v","expected":null,"replacement":[0,255],"ttl-ms":60000}}';
+      assert.deepEqual(await ask(swap), { swapped: true });
+      assert.deepEqual(await ask(swap), { swapped: false });
+      assert.deepEqual(await ask('{"get":["drive:none","drive:v"]}'), { values: [null, [0, 255]] });
+      const { error } = await ask('{"get":[""]}');
+      assert.match(error.refused, /may have 1 to 512/);
+      await ask('{"stage":{"up":true}}');
+    });
+
+    test('a lost counter is begun anew', async () => {
+      const read = async () => {
+        const { states } = await ask(
+          `{"inspect":{"target":{"provider":"lost","account":null,"operation":null},"context":${context(3_000)}}}`,
+        );
+        return states[0].failures;
+      };
+      const permit =
+        '{"target":{"provider":"lost","account":null,"operation":null},"probe":false,"token":"c:0"}';
+      const { verdict } = await ask(
+        `{"classify":{"target":${target},"observation":${observation}}}`,
+      );
+      const ending = JSON.stringify({ judged: verdict });
+      await ask(`{"settle":{"permit":${permit},"ending":${ending},"context":${context(3_000)}}}`);
+      assert.equal(await read(), 1);
+      assert.deepEqual(await ask('{"lose-counter":"drive:w:{lost}"}'), { done: true });
+      assert.equal(await read(), 0);
+    });
+
+    test('says what is wrong with a request, and goes on', async () => {
+      for (const request of ['nonsense', '{}', '{"fly":1}', '{"admit":{}}', '{"settle":null}']) {
+        assert.equal(typeof (await ask(request)).fault, 'string', request);
+      }
+      assert.deepEqual(await ask('{"stage":{"up":true}}'), { done: true });
+    });
+  });
+}
+
+test('a Durable Object gives back the storage of what is gone', async () => {
+  const { ask } = await inWorkerd();
+  const held = async () => Number(await (await fetch(`${workerd.url}/held?tag=gone`)).text());
+  await ask('{"swap":{"key":"drive:s:{gone}","expected":null,"replacement":[1],"ttl-ms":100}}');
+  const add = '{"name":"a","amount":1}';
+  await ask(
+    `{"count":[{"key":"drive:w:{gone}","epoch":0,"bucket":0,"add":[${add}],"since":0,"ttl-ms":400}]}`,
+  );
+  assert.equal(await held(), 2);
+  await until(async () => (await held()) === 0, 'its storage is empty');
+});
