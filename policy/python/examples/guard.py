@@ -1,0 +1,16 @@
+import sys
+
+import httpx
+
+from fusewire import Guard, Policy, Refused
+
+guard = Guard(Policy({"breaker": {"failures": {"count": 3}}}))
+
+for _ in range(5):
+    try:
+        with guard.call("geocoder") as call:
+            response = httpx.get(sys.argv[1], timeout=2)
+            call.response(response.status_code, response.headers)
+        print(response.status_code, call.verdict["outcome"])
+    except Refused as refused:
+        print(f"not asked for {refused.retry_after:.0f} s: {refused.detail}")

@@ -1,0 +1,177 @@
+"""The contract's records, as they are in ``wit/``: dictionaries with the contract's own names.
+
+For type checkers and readers alone: nothing is converted, and ``wit/`` has what each field means.
+An option is the value or ``None``, and may be left out where it is given; a variant is ``"case"``
+or ``{"case": payload}``. Times and spans are in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
+
+# ruff: noqa: UP013  the names have hyphens in them, which the class syntax does not allow
+
+Target = TypedDict(
+    "Target",
+    {"provider": str, "account": "str | None", "operation": "str | None"},
+)
+"""Whom a call is made to."""
+
+Description = TypedDict(
+    "Description",
+    {"name": str, "version": str, "record-schema": int},
+)
+
+Problem = TypedDict("Problem", {"path": str, "wrong": str, "right": str})
+"""Something in a configuration that cannot be accepted."""
+
+Context = TypedDict(
+    "Context",
+    {
+        "now-ms": int,
+        "entropy": int,
+        "instance": str,
+        "call-limit-ms": "int | None",
+        "fingerprint": "int | None",
+    },
+)
+"""What the host knows at the moment of a call."""
+
+Field = TypedDict("Field", {"name": str, "value": str})
+
+Response = TypedDict(
+    "Response",
+    {
+        "status": int,
+        "headers": "Sequence[Field]",
+        "trailers": "Sequence[Field]",
+        "body": "bytes | None",
+    },
+)
+
+Observation = TypedDict(
+    "Observation",
+    {
+        "response": "Response | None",
+        "failure": "str | None",
+        "cause": "str | None",
+        "latency-ms": int,
+        "now-ms": int,
+        "idempotent": bool,
+        "delivered-partial": bool,
+        "expect": str,
+        "minimum-budget-ms": "int | None",
+    },
+)
+"""What a host saw of one attempt."""
+
+Verdict = TypedDict(
+    "Verdict",
+    {
+        "outcome": str,
+        "effect": str,
+        "blame": str,
+        "retry-same": bool,
+        "next-provider": bool,
+        "min-delay-ms": int,
+        "retry-after-ms": "int | None",
+        "slow": bool,
+        "rule": str,
+        "reason": str,
+    },
+)
+"""What one attempt means."""
+
+Permit = TypedDict("Permit", {"target": Target, "probe": bool, "token": str})
+"""The right to make one call."""
+
+Refusal = TypedDict(
+    "Refusal",
+    {"domain": str, "reason": str, "retry-after-ms": int, "detail": str},
+)
+
+Event = TypedDict(
+    "Event",
+    {"domain": str, "at-ms": int, "kind": Any, "detail": str},
+)
+"""Something that the host should count, log, or keep; ``kind`` is a variant."""
+
+Decision = dict[Literal["allowed", "refused"], Any]
+"""``{"allowed": Permit}`` or ``{"refused": Refusal}``."""
+
+Admission = TypedDict(
+    "Admission",
+    {"decision": Decision, "holds-until-ms": int, "events": "list[Event]"},
+)
+
+Ending = Literal["dropped"] | dict[Literal["judged"], Verdict]
+"""How a call ended."""
+
+OverrideOrder = TypedDict(
+    "OverrideOrder",
+    {"mode": str, "who": str, "why": str, "until-ms": int},
+)
+"""An operator's order."""
+
+Lease = TypedDict("Lease", {"token": str, "owner": str, "expires-ms": int})
+
+DomainState = TypedDict(
+    "DomainState",
+    {
+        "domain": str,
+        "phase": str,
+        "epoch": int,
+        "until-ms": int,
+        "openings": int,
+        "probes-passed": int,
+        "lease": "Lease | None",
+        "order": "OverrideOrder | None",
+        "successes": int,
+        "failures": int,
+        "slow": int,
+        "retries": int,
+        "stored": "str | None",
+    },
+)
+"""One domain as it stands."""
+
+Progress = TypedDict(
+    "Progress",
+    {
+        "target": Target,
+        "attempts": int,
+        "attempts-in-all": int,
+        "providers-left": int,
+        "probe": bool,
+        "deadline-ms": "int | None",
+    },
+)
+"""One logical call so far."""
+
+Step = Any
+"""``"done"``, ``{"retry": ms}``, ``"next-provider"`` or ``{"give-up": why}``."""
+
+Lane = TypedDict("Lane", {"name": str, "amount": int})
+
+Window = TypedDict(
+    "Window",
+    {
+        "key": str,
+        "epoch": int,
+        "bucket": int,
+        "add": "list[Lane]",
+        "since": int,
+        "ttl-ms": int,
+    },
+)
+"""One operation on one windowed counter."""
+
+Tally = TypedDict("Tally", {"epoch": int, "lanes": "list[Lane]"})
+"""What a windowed counter held after an operation on it."""
+
+
+def target(provider: str, account: str | None = None, operation: str | None = None) -> Target:
+    """Whom a call is made to: an outside service, and where wanted whose credential is used there
+    and what is asked for."""
+    return {"provider": provider, "account": account, "operation": operation}

@@ -1,0 +1,199 @@
+"""Guards calls to outside services: asks before each, and tells how it ended.
+
+    with guard.call("geocoder") as call:
+        response = client.get(url)
+        call.response(response.status_code, response.headers)
+
+Where the breaker refuses, :class:`Refused` is raised and the block is not run. An exception that
+leaves the block is told as the failure that it is; a block that is left without a word is a dropped
+call, which judges nothing and frees a probe's lease. Where the policy itself fails the call goes
+through, unguarded.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from .contract import (
+    Context,
+    DomainState,
+    Ending,
+    Event,
+    OverrideOrder,
+    Progress,
+    Step,
+    Target,
+    Verdict,
+    target,
+)
+from .errors import PolicyFault
+from .failures import answer_of
+from .policy import Policy
+from .report import Facts, Report, ms
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+log = logging.getLogger("fusewire")
+
+
+class BaseGuard:
+    """What guards for threads and for asyncio share."""
+
+    def __init__(
+        self, instance: str | None = None, on_event: Callable[[Event], None] | None = None
+    ) -> None:
+        self._instance = instance
+        self._random: tuple[int, str] | None = None
+        self._on_event = on_event
+
+    @property
+    def instance(self) -> str:
+        """This process's id, distinct in the fleet. After a `fork` it is another, unless given."""
+        if self._instance is not None:
+            return self._instance
+        if self._random is None or self._random[0] != os.getpid():
+            self._random = (os.getpid(), f"python-{secrets.token_hex(4)}")
+        return self._random[1]
+
+    def tell(self, events: list[Event]) -> None:
+        """Tells what happened to the log and to whoever listens."""
+        for event in events:
+            level = logging.INFO if "transition" in event["kind"] else logging.DEBUG
+            log.log(level, "%s: %s", event["domain"], event["detail"])
+            if self._on_event is not None:
+                try:
+                    self._on_event(event)
+                except Exception:
+                    log.exception("on_event failed; the call goes on")
+
+    def context_at(self, now_ms: int, facts: Facts | None = None) -> Context:
+        """What is known at this moment, and of a call that is to be made."""
+        return {
+            "now-ms": now_ms,
+            "entropy": secrets.randbits(64),
+            "instance": self.instance,
+            "call-limit-ms": ms(facts.limit) if facts else None,
+            "fingerprint": facts.fingerprint if facts else None,
+        }
+
+
+class Guard(BaseGuard):
+    """Guards calls with one policy on its store. Any number of threads may use it."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        instance: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        """``instance`` is this process's id, distinct in the fleet; by default random. ``on_event``
+        is told what happens; transitions are logged as well."""
+        super().__init__(instance, on_event)
+        self.policy = policy
+
+    def call(
+        self,
+        to: str | Target,
+        *,
+        limit: float | None = None,
+        fingerprint: int | None = None,
+        idempotent: bool = False,
+        expect: str = "any",
+        minimum_budget: float | None = None,
+    ) -> Call:
+        """One call, as a context manager. ``limit`` is the longest that it may last, in s: a
+        probe's lease lasts at least as long. ``minimum_budget`` is the least time, in s, in which
+        this provider can be expected to answer."""
+        facts = Facts(limit, fingerprint, idempotent, expect, minimum_budget)
+        return Call(self, to, facts)
+
+    def guarded(self, to: str | Target, **facts: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """A decorator for a function that makes one call and returns its response: what has a
+        ``status_code``, ``status`` or ``code``, and ``headers``. ``facts`` as for :meth:`call`."""
+
+        def decorate(function: Callable[P, R]) -> Callable[P, R]:
+            @functools.wraps(function)
+            def wrapped(*arguments: P.args, **named: P.kwargs) -> R:
+                with self.call(to, **facts) as call:
+                    returned = function(*arguments, **named)
+                    answered = answer_of(returned)
+                    if answered is None:
+                        raise TypeError(f"{function.__qualname__} did not return a response")
+                    call.response(answered.status, answered.headers)
+                return returned
+
+            return wrapped
+
+        return decorate
+
+    def inspect(self, to: str | Target) -> list[DomainState]:
+        """The state of the target's domains; those that the store does not answer for are left
+        out."""
+        to = target(to) if isinstance(to, str) else to
+        return self.policy.inspect(to, self.context())
+
+    def set_override(self, domain: str, order: OverrideOrder | None) -> None:
+        """Gives an operator's order for one domain; ``None`` clears it."""
+        self.tell(self.policy.set_override(domain, order, self.context()))
+
+    def next(self, progress: Progress, verdict: Verdict) -> Step:
+        """Decides the next step after an attempt."""
+        return self.policy.next(progress, verdict, self.context())
+
+    def context(self, facts: Facts | None = None) -> Context:
+        """What is known at this moment, and of a call that is to be made."""
+        return self.context_at(self.policy.store.now_ms(), facts)
+
+
+class Call(Report):
+    """One call under way. Settled once, when its block is left."""
+
+    def __init__(self, guard: Guard, to: str | Target, facts: Facts) -> None:
+        super().__init__(to, facts)
+        self._guard = guard
+
+    def __enter__(self) -> Call:
+        try:
+            context = self._guard.context(self._facts)
+            admission = self._guard.policy.admit(self._target, context)
+        except PolicyFault as fault:
+            log.error("a call goes through unguarded: %s", fault)
+        else:
+            self._guard.tell(admission["events"])
+            self._admitted(admission)
+        self._begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.raised(error)
+        self.settle()
+
+    def settle(self) -> None:
+        """Tells how the call ended. The second time nothing happens."""
+        permit = self._take_permit()
+        if permit is None:
+            return
+        policy = self._guard.policy
+        context = self._guard.context()
+        seen = self._observation(context["now-ms"])
+        try:
+            ending: Ending = "dropped"
+            if seen is not None:
+                self.verdict = policy.classify(self._target, seen)
+                ending = {"judged": self.verdict}
+            self._guard.tell(policy.settle(permit, ending, context))
+        except PolicyFault as fault:
+            log.error("the outcome of a call was lost: %s", fault)
