@@ -60,6 +60,10 @@ struct TestArgs {
     /// Play them on this Redis as well, such as redis://127.0.0.1:6379
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
+    /// Play them in another runtime as well: a driver's command, such as "node policy/js/drive.js
+    /// --store memory", or its URL
+    #[arg(long, value_name = "DRIVER")]
+    through: Vec<String>,
     /// Print each decision
     #[arg(long, short)]
     verbose: bool,
@@ -153,6 +157,7 @@ async fn test(args: TestArgs) -> anyhow::Result<ExitCode> {
         files: args.files,
         policy: args.policy,
         redis: args.redis,
+        through: args.through,
         verbose: args.verbose,
     };
     let mut out = std::io::stdout();

@@ -18,6 +18,7 @@
 //! | `fusewire_store_mode` | mode |
 //! | `fusewire_store_errors_total`, `fusewire_store_spared_total`, `fusewire_store_mode_changes_total` | |
 //! | `fusewire_answers_total` | route, provider (`none`: the gateway's 503) |
+//! | `fusewire_exchanges_total` | outcome |
 //! | `fusewire_fallbacks_total` | route, provider that was passed over, reason |
 
 use std::borrow::Cow;
@@ -59,6 +60,7 @@ pub struct Metrics {
     faults: Counts<1>,
     answers: Counts<2>,
     fallbacks: Counts<3>,
+    exchanges: Counts<1>,
 }
 
 impl Metrics {
@@ -87,6 +89,7 @@ impl Metrics {
             faults: counts.family("policy_faults", "Failures of the policy itself, each of which let a call through."),
             answers: counts.family("answers", "Answers to callers, by the provider that gave them."),
             fallbacks: counts.family("fallbacks", "Providers of a chain that were passed over, by the reason."),
+            exchanges: counts.family("exchanges", "Exchanges with runtimes that have no access to the store themselves, by how they ended."),
             registry,
         };
         for domain in targets.iter().flat_map(domains) {
@@ -127,6 +130,12 @@ impl Metrics {
             ("provider", owned(provider.unwrap_or("none"))),
         ];
         self.answers.get_or_create(&labels).inc();
+    }
+
+    /// A runtime without access to the store exchanged what it had, or tried to.
+    pub fn exchanged(&self, outcome: &'static str) {
+        let labels = [("outcome", outcome.into())];
+        self.exchanges.get_or_create(&labels).inc();
     }
 
     /// A provider of a chain was passed over.

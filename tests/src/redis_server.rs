@@ -5,9 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use tempfile::TempDir;
+
+use crate::tools;
 
 /// How long a server may take to answer after its start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -183,24 +185,7 @@ fn read_log(home: &Path) -> String {
 
 /// The redis-server of this machine: the one on PATH, or the one that `make setup` has brought.
 fn program() -> PathBuf {
-    let on_path = env::var_os("PATH").and_then(|path| {
-        env::split_paths(&path)
-            .map(|folder| folder.join("redis-server"))
-            .find(|program| program.is_file())
-    });
-    let brought = || {
-        let cache = env::var_os("FUSEWIRE_CACHE")
-            .map(PathBuf::from)
-            .or_else(|| {
-                let user = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-                let user = user.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")));
-                Some(user?.join("fusewire"))
-            });
-        cache
-            .map(|cache| cache.join("bin").join("redis-server"))
-            .filter(|program| program.is_file())
-    };
-    on_path
-        .or_else(brought)
+    tools::on_path("redis-server")
+        .or_else(|| tools::brought("redis-server"))
         .expect("no redis-server on PATH or in the cache folder: run `make setup` once")
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// What the provider does with one request.
@@ -27,6 +28,8 @@ pub enum Reply {
     },
     /// Says nothing, until the other side goes away.
     Hang,
+    /// Waits until it is let go, and then does as it is told by then.
+    Wait,
     /// Resets the connection.
     Reset,
     /// Sends these bytes one part after another, with a pause before each, and then as it says.
@@ -135,6 +138,8 @@ struct Shared {
     received: Mutex<Vec<Received>>,
     connections: AtomicUsize,
     left_alone: AtomicUsize,
+    /// One permit for each request that waits and may go on.
+    let_go: Semaphore,
 }
 
 impl Upstream {
@@ -148,6 +153,7 @@ impl Upstream {
             received: Mutex::default(),
             connections: AtomicUsize::new(0),
             left_alone: AtomicUsize::new(0),
+            let_go: Semaphore::new(0),
         });
         let serving = Arc::clone(&shared);
         let accepting = tokio::spawn(async move {
@@ -173,6 +179,17 @@ impl Upstream {
     /// Does this once, before it goes on as told.
     pub fn say_once(&self, reply: Reply) {
         self.shared.once.lock().unwrap().push_back(reply);
+    }
+
+    /// Lets so many requests go on that wait, or will.
+    pub fn let_go(&self, number: usize) {
+        self.shared.let_go.add_permits(number);
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// A URL there.
@@ -212,8 +229,17 @@ impl Shared {
         while let Some(received) = read_request(&mut stream, &mut pending).await? {
             self.received.lock().unwrap().push(received);
             let once = self.once.lock().unwrap().pop_front();
-            let reply = once.unwrap_or_else(|| self.always.lock().unwrap().clone());
+            let mut reply = once.unwrap_or_else(|| self.told());
+            while matches!(reply, Reply::Wait) {
+                self.let_go
+                    .acquire()
+                    .await
+                    .expect("it is never closed")
+                    .forget();
+                reply = self.told();
+            }
             match reply {
+                Reply::Wait => {}
                 Reply::Answer {
                     status,
                     headers,
@@ -225,8 +251,10 @@ impl Shared {
                         answer.push_str(&format!("{name}: {value}\r\n"));
                     }
                     answer.push_str("\r\n");
-                    stream.write_all(answer.as_bytes()).await?;
-                    stream.write_all(&body).await?;
+                    // At once: in two parts the second would wait for the first to be confirmed.
+                    let mut answer = answer.into_bytes();
+                    answer.extend(body);
+                    stream.write_all(&answer).await?;
                 }
                 Reply::Hang => return self.end(stream, End::Hang).await,
                 Reply::Reset => return self.end(stream, End::Reset).await,
@@ -242,6 +270,10 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    fn told(&self) -> Reply {
+        self.always.lock().unwrap().clone()
     }
 
     async fn end(&self, mut stream: TcpStream, end: End) -> io::Result<()> {
@@ -331,6 +363,12 @@ impl FullHouse {
             _listener: listener,
             _guests: guests,
         }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// A URL there.

@@ -2,7 +2,6 @@
 //! are made.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fusewire::engine::{ComponentEngine, Engine, NativeEngine};
@@ -10,30 +9,7 @@ use fusewire::scenario::{Played, Scenario, TestOptions, play, report, run};
 use fusewire::store::contract::Delayed;
 use fusewire::store::{MemoryStore, RedisStore, Store};
 use fusewire_tests::redis_server::RedisServer;
-
-fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
-}
-
-/// Every scenario with its name, in order of the names.
-fn scenarios() -> Vec<(String, Scenario)> {
-    let mut files: Vec<PathBuf> = directory()
-        .read_dir()
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    files
-        .into_iter()
-        .map(|file| {
-            let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
-            let text = std::fs::read_to_string(&file).unwrap();
-            let scenario = Scenario::parse(&text)
-                .unwrap_or_else(|error| panic!("{}", report::mistakes(&name, &error)));
-            (name, scenario)
-        })
-        .collect()
-}
+use fusewire_tests::scenarios::scenarios;
 
 fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new())

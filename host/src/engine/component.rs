@@ -382,6 +382,9 @@ fn component_error(error: wasmtime::Error) -> LoadError {
 fn ticking_wasmtime() -> Result<Wasmtime, LoadError> {
     let mut config = Config::new();
     config.epoch_interruption(true);
+    // A policy's functions are synchronous. On by default where a crate beside this one has the
+    // runtime's asynchronous functions compiled in, it makes each call dearer.
+    config.concurrency_support(false);
     let wasmtime = Wasmtime::new(&config).map_err(component_error)?;
     let weak = wasmtime.weak();
     std::thread::Builder::new()

@@ -11,7 +11,7 @@ use std::time::Instant;
 use fusewire_core::store::{self as policy_store, KeyValue, Tally, Window};
 
 use super::Fault;
-use crate::store::{KEY_MAX_BYTES, Later, Reply, Store, StoreError, VALUE_MAX_BYTES};
+use crate::store::{Later, Reply, Store, StoreError, confine};
 
 /// The most store operations of one call. The deepest path of the policy here has a dozen; more
 /// is a policy that goes in circles.
@@ -126,25 +126,6 @@ impl Tape {
         }
         None
     }
-
-    fn check_key(&self, key: &str) -> Result<(), StoreError> {
-        let rest = key
-            .strip_prefix(&*self.prefix)
-            .and_then(|rest| rest.strip_prefix(':'));
-        if rest.is_none() {
-            return Err(StoreError::Refused(format!(
-                "the key {key:?} does not begin with \"{}:\"",
-                self.prefix
-            )));
-        }
-        if key.len() > KEY_MAX_BYTES {
-            return Err(StoreError::Refused(format!(
-                "the key has {} bytes, and may have {KEY_MAX_BYTES}",
-                key.len()
-            )));
-        }
-        Ok(())
-    }
 }
 
 fn to_policy<T>(answer: Result<T, StoreError>) -> Result<T, policy_store::StoreError> {
@@ -191,7 +172,9 @@ macro_rules! operate {
 
 impl KeyValue for Tape {
     fn get(&mut self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, policy_store::StoreError> {
-        let checked = keys.iter().try_for_each(|key| self.check_key(key));
+        let checked = keys
+            .iter()
+            .try_for_each(|key| confine::key(&self.prefix, key));
         operate!(self, Got, Get, checked, |store| store.get(keys.to_vec()))
     }
 
@@ -202,14 +185,7 @@ impl KeyValue for Tape {
         replacement: Option<&[u8]>,
         ttl_ms: u64,
     ) -> Result<bool, policy_store::StoreError> {
-        let checked = self
-            .check_key(key)
-            .and_then(|()| match replacement.map_or(0, <[u8]>::len) {
-                n if n > VALUE_MAX_BYTES => Err(StoreError::Refused(format!(
-                    "the value has {n} bytes, and may have {VALUE_MAX_BYTES}"
-                ))),
-                _ => Ok(()),
-            });
+        let checked = confine::key(&self.prefix, key).and_then(|()| confine::value(replacement));
         let own = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
         operate!(self, Swapped, Swap, checked, |store| {
             store.swap(key.to_owned(), own(expected), own(replacement), ttl_ms)
@@ -219,7 +195,7 @@ impl KeyValue for Tape {
     fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, policy_store::StoreError> {
         let checked = windows
             .iter()
-            .try_for_each(|window| self.check_key(&window.key));
+            .try_for_each(|window| confine::window(&self.prefix, window));
         operate!(self, Counted, Count, checked, |store| store.count(windows))
     }
 }

@@ -5,6 +5,7 @@
 //! | [`config`] | the configuration file, and everything that can be wrong with it |
 //! | [`server`] | a gateway from its start to its stop |
 //! | [`upstream`] | asking a provider over HTTP; usable by itself |
+//! | `exchange` | the fleet's store, for filters in Envoy |
 //! | [`routes`] | which route a request takes |
 //! | [`template`] | which URL a request becomes |
 //! | [`headers`] | which header fields pass through |
@@ -27,11 +28,13 @@
 //! whose `providers` has each one's reason. Whatever the gateway answers by itself has no
 //! `fusewire-provider`, so that it is never taken for a provider's word.
 //!
-//! `/metrics` and `/healthz` are the gateway's own. With `admin` configured the metrics are at
+//! `/metrics` and `/healthz` are the gateway's own, and so is the path of `[exchange]` where that is
+//! configured. With `admin` configured the metrics are at
 //! that address alone, and `/healthz` at both.
 
 mod call;
 pub mod config;
+mod exchange;
 pub mod headers;
 mod relay;
 mod reply;

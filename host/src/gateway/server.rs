@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::routing::get;
+use axum::routing::{get, post};
 use fusewire_core::Target;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::json;
@@ -17,7 +17,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::call::{self, Provider, Route};
-use super::config::{Config, PolicyConfig, ProviderConfig, Secret, StoreConfig};
+use super::config::{Config, ExchangeConfig, PolicyConfig, ProviderConfig, Secret, StoreConfig};
+use super::exchange::{self, Terms};
 use super::upstream::Upstream;
 use crate::engine::{ComponentEngine, Engine, Limits, LoadError};
 use crate::guard::{Guard, Observer};
@@ -189,12 +190,11 @@ impl Builder {
             phase,
         });
         let mut servers = JoinSet::new();
-        run(
-            &mut servers,
-            listener,
-            callers(&shared, admin.is_none()),
-            &shared,
-        );
+        let mut router = callers(&shared, admin.is_none());
+        if let Some(exchange) = &config.exchange {
+            router = router.merge(exchanges(&shared, exchange, &config.policy.prefix)?);
+        }
+        run(&mut servers, listener, router, &shared);
         let admin = admin.map(|(listener, address)| {
             run(&mut servers, listener, operators(&shared), &shared);
             address
@@ -288,6 +288,22 @@ fn callers(shared: &Arc<Shared>, with_metrics: bool) -> Router {
         router = router.route("/metrics", get(metrics));
     }
     router.fallback(call::handle).with_state(Arc::clone(shared))
+}
+
+/// Where filters in Envoy come in.
+fn exchanges(
+    shared: &Arc<Shared>,
+    config: &ExchangeConfig,
+    prefix: &str,
+) -> Result<Router, StartError> {
+    let token = config.token.as_ref().map(Secret::reveal).transpose();
+    let terms = Arc::new(Terms {
+        prefix: prefix.to_owned(),
+        token: token.map_err(unusable("exchange.token"))?,
+    });
+    Ok(Router::new()
+        .route(&config.path, post(exchange::handle))
+        .with_state((Arc::clone(shared), terms)))
 }
 
 fn operators(shared: &Arc<Shared>) -> Router {

@@ -114,7 +114,9 @@
 //! |---|---|
 //! | `read` | from TOML to a scenario, or to every mistake in it |
 //! | `script` | a scenario as it is played |
-//! | `play` | plays it over an engine and a store |
+//! | `play` | plays it over a runtime |
+//! | `runtime` | a policy with its store: in this process, or |
+//! | [`driver`] | in another one, of whichever kind |
 //! | `stage` | the store during a scenario: it can go away, forget, and is counted |
 //! | `check` | what was expected, against what was found |
 //! | `log` | the decision log, byte for byte |
@@ -123,16 +125,19 @@
 //! | `run` | the command |
 
 mod check;
+pub mod driver;
 mod log;
 mod play;
 mod read;
 pub mod report;
 mod run;
+mod runtime;
 mod script;
 mod stage;
 mod words;
 
-pub use play::{Failure, Played, play};
+pub use driver::{Driver, DriverError};
+pub use play::{Failure, Played, play, play_through};
 pub use read::Unreadable;
 pub use run::{TestOptions, run};
 pub use script::{START_MS, Scenario};

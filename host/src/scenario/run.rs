@@ -7,7 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fusewire_core::Problem;
 
-use super::play::{Played, play};
+use super::driver::{Driver, DriverError};
+use super::play::{Played, play, play_through};
 use super::report;
 use super::script::Scenario;
 use crate::engine::{ComponentEngine, Limits, LoadError};
@@ -23,6 +24,9 @@ pub struct TestOptions {
     /// A Redis to play on as well, by its URL. The keys of scenarios begin with `fusewire-test`,
     /// and vanish by themselves within minutes.
     pub redis: Option<String>,
+    /// Other runtimes to play them in as well: commands or URLs of drivers
+    /// ([`driver`](super::driver)).
+    pub through: Vec<String>,
     /// Whether to tell the whole story of each scenario.
     pub verbose: bool,
 }
@@ -30,7 +34,8 @@ pub struct TestOptions {
 /// Plays every scenario, and tells `out` what came of each. Answers whether all passed.
 ///
 /// # Errors
-/// The policy cannot be loaded, a file or directory cannot be read, the Redis cannot be reached, or `out` cannot be written to.
+/// The policy cannot be loaded, a driver cannot be started, a file or directory cannot be read, the
+/// Redis cannot be reached, or `out` cannot be written to.
 /// What is wrong inside a scenario is no error, but a failed scenario.
 pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool> {
     let redis = match &options.redis {
@@ -40,6 +45,12 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
         None => None,
     };
     let policy = load(options.policy.as_deref()).map_err(io::Error::other)?;
+    let drivers: Vec<(&str, Driver)> = options
+        .through
+        .iter()
+        .map(|place| Ok((place.as_str(), Driver::at(place)?)))
+        .collect::<Result<_, DriverError>>()
+        .map_err(io::Error::other)?;
     let (mut passed, mut failed) = (0u32, 0u32);
     for file in scenario_files(&options.files)? {
         let text = std::fs::read_to_string(&file).map_err(|error| with_path(&file, &error))?;
@@ -55,7 +66,7 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
             stores.push(("Redis", Arc::clone(redis) as Arc<dyn Store>));
         }
         let path = file.to_string_lossy();
-        let result = one(&text, &path, &policy, &prefix, &stores).await;
+        let result = one(&text, &path, &policy, &prefix, &stores, &drivers).await;
         match result {
             Ok((scenario, played)) => {
                 passed += 1;
@@ -83,13 +94,15 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
     Ok(failed == 0)
 }
 
-/// Plays one scenario on each store. The error is what there is to read about its failure.
+/// Plays one scenario on each store and through each driver. The error is what there is to read
+/// about its failure.
 async fn one(
     text: &str,
     path: &str,
     policy: &ComponentEngine,
     prefix: &str,
     stores: &[(&str, Arc<dyn Store>)],
+    drivers: &[(&str, Driver)],
 ) -> Result<(Scenario, Played), String> {
     let scenario = Scenario::parse(text).map_err(|error| report::mistakes(path, &error))?;
     let configured = policy.with_configuration(&scenario.configuration(prefix));
@@ -97,28 +110,45 @@ async fn one(
         LoadError::Configuration(problems) => misconfigured(path, &scenario, &problems),
         other => format!("  {path}: {other}\n"),
     })?;
-    let mut first: Option<(&str, Played)> = None;
+    let mut agreed = Agreed { path, first: None };
     for (name, store) in stores {
         let played = play(&scenario, &engine, Arc::clone(store), prefix).await;
+        agreed.also(name, played)?;
+    }
+    for (name, driver) in drivers {
+        let played = play_through(&scenario, driver, prefix).await;
+        agreed.also(
+            name,
+            played.map_err(|error| format!("  on {name}: {error}\n"))?,
+        )?;
+    }
+    match agreed.first {
+        Some((_, played)) => Ok((scenario, played)),
+        None => Err("  there is no store to play on\n".into()),
+    }
+}
+
+/// What a scenario came to, the same wherever it was played so far.
+struct Agreed<'a> {
+    path: &'a str,
+    first: Option<(&'a str, Played)>,
+}
+
+impl<'a> Agreed<'a> {
+    /// Takes in what it came to in another place. The error is what there is to read.
+    fn also(&mut self, name: &'a str, played: Played) -> Result<(), String> {
+        let path = self.path;
         if !played.failures.is_empty() {
             return Err(format!("  on {name}\n{}", report::failures(path, &played)));
         }
-        match &first {
-            None => first = Some((name, played)),
-            Some((first_name, first)) => {
-                let logs = (
-                    (*first_name, first.log.as_str()),
-                    (*name, played.log.as_str()),
-                );
-                if let Some(difference) = report::log_difference(logs.0, logs.1) {
-                    return Err(format!("  {path}: the stores do not agree\n{difference}"));
-                }
-            }
+        let Some((first_name, first)) = &self.first else {
+            self.first = Some((name, played));
+            return Ok(());
+        };
+        match report::log_difference((first_name, &first.log), (name, &played.log)) {
+            Some(difference) => Err(format!("  {path}: two runs do not agree\n{difference}")),
+            None => Ok(()),
         }
-    }
-    match first {
-        Some((_, played)) => Ok((scenario, played)),
-        None => Err("  there is no store to play on\n".into()),
     }
 }
 

@@ -4,12 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::runtime::LIFETIME_MS;
 use crate::store::{Mode, Reply, Store, StoreError, Tally, Window};
-
-/// How long every key lives, in ms, whatever the policy asks for. Real time means nothing in a
-/// scenario: a key must not vanish because the machine was slow, and must not stay in a Redis that
-/// is used for more than this. What a record says of its own end still counts.
-const LIFETIME_MS: u64 = 600_000;
 
 pub(super) struct Stage {
     inner: Arc<dyn Store>,
@@ -44,29 +40,9 @@ impl Stage {
         *lost.entry(key.to_owned()).or_default() += 1;
     }
 
-    /// What is stored under this key, whether the store is "down" or not.
-    pub(super) async fn peek(&self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        self.inner.get(keys).wait().await
-    }
-
-    /// Puts a value in the place of whatever is there; `None` removes it.
-    pub(super) async fn put(&self, key: &str, value: Option<&[u8]>) -> Result<(), StoreError> {
-        let before = self.peek(vec![key.to_owned()]).await?.pop().flatten();
-        if before.is_none() && value.is_none() {
-            return Ok(());
-        }
-        let value = value.map(<[u8]>::to_vec);
-        match self
-            .inner
-            .swap(key.to_owned(), before, value, LIFETIME_MS)
-            .wait()
-            .await?
-        {
-            true => Ok(()),
-            false => Err(StoreError::Refused(
-                "somebody else uses the scenario's keys".into(),
-            )),
-        }
+    /// The store itself, whether it is "down" or not.
+    pub(super) fn behind(&self) -> &dyn Store {
+        &*self.inner
     }
 
     fn enter<T>(&self) -> Result<(), Reply<T>> {

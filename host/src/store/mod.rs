@@ -6,11 +6,13 @@
 //! | [`redis`] | a fleet, over one multiplexed connection |
 //! | [`watch`] | a time limit and a breaker of its own around any store |
 //! | [`merge`] | group commit for counts, around any store |
+//! | `confine` | which keys and values may pass through this host |
 //! | [`contract`] | what every store promises, as tests that your own store can run |
 //!
 //! A store answers at once ([`Reply::Ready`]) or hands over a future ([`Reply::Later`]). The
 //! engine turns a future into the contract's `pending`, and replays the call when it is there.
 
+pub(crate) mod confine;
 pub mod contract;
 pub mod memory;
 pub mod merge;

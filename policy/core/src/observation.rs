@@ -137,7 +137,8 @@ named!(Blame {
     Operation = "operation",
 });
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Observation {
     pub response: Option<Response>,
     pub failure: Option<TransportFailure>,
@@ -184,7 +185,7 @@ impl Observation {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Verdict {
     pub outcome: Outcome,

@@ -2,7 +2,7 @@
 //! give up. `wit/planner.wit` documents each name.
 #![allow(missing_docs, reason = "each name is documented in wit/planner.wit")]
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::breaker::Context;
 use crate::config::Settings;
@@ -10,7 +10,8 @@ use crate::entropy;
 use crate::observation::{Effect, Outcome, Verdict};
 use crate::target::Target;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Progress {
     pub target: Target,
     pub attempts: u32,
@@ -20,7 +21,7 @@ pub struct Progress {
     pub deadline_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     Done,

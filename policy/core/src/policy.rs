@@ -1,5 +1,7 @@
 //! All decisions behind one value: the exports of `wit/`, over one configuration.
 
+use serde::{Deserialize, Serialize};
+
 use crate::breaker::{
     self, Admission, Context, DomainState, Ending, Event, OverrideError, OverrideOrder, Permit,
 };
@@ -12,7 +14,8 @@ use crate::store::{KeyValue, Suspended};
 use crate::target::Target;
 
 /// Who a policy is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Description {
     /// The policy's name.
     pub name: String,

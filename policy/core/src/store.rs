@@ -1,6 +1,6 @@
 //! What a policy asks of its store, and how a call waits for an answer without waiting.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Why the store gave no answer. `wit/keyvalue.wit` has the promises of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub enum StoreError {
 }
 
 /// The store has not answered yet: call again, with the same arguments, when it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspended {
     /// How many operations were answered before the one that is awaited.
     pub answered: u32,
 }
 
 /// An amount in one lane of a windowed counter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
     /// The lane's name.
     pub name: String,
@@ -31,7 +31,8 @@ pub struct Lane {
 
 /// One operation on one windowed counter: a map from (bucket, lane) to an amount, owned by an
 /// epoch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Window {
     /// Where the counter is.
     pub key: String,
@@ -49,7 +50,7 @@ pub struct Window {
 }
 
 /// What a windowed counter held after an operation on it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// The epoch that owns the counter. Newer than the window's: nothing was added.
     pub epoch: u64,

@@ -12,10 +12,10 @@ pub struct Target {
     /// The outside service, such as `nominatim`.
     pub provider: String,
     /// Whose credential is used there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub account: Option<String>,
     /// What is asked for there: a layer, an endpoint, a tenant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub operation: Option<String>,
 }
 

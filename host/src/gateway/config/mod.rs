@@ -49,6 +49,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The policy.
     pub policy: PolicyConfig,
+    /// Whether and where filters in Envoy exchange records and counts with the fleet's store.
+    pub exchange: Option<ExchangeConfig>,
     /// The providers, in order of their names.
     pub providers: Vec<ProviderConfig>,
     /// The routes, as in the file.
@@ -64,6 +66,16 @@ pub struct StoreConfig {
     pub url: Option<Secret>,
     /// How long a question to the store may take.
     pub timeout: Duration,
+}
+
+/// Where filters in Envoy exchange records and counts with the fleet's store.
+#[derive(Debug, Clone)]
+pub struct ExchangeConfig {
+    /// The path.
+    pub path: String,
+    /// What they have to know, as a bearer token; `None`: nothing, so whoever reaches the address
+    /// can change what the fleet believes.
+    pub token: Option<Secret>,
 }
 
 /// The policy.

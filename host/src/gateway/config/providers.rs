@@ -41,7 +41,7 @@ pub(super) fn providers(root: &Reader<'_>, findings: &Findings) -> Vec<ProviderC
             provider(name, &section, findings)
         })
         .collect();
-    if read.is_empty() && !root.has("providers") {
+    if read.is_empty() && !root.has_any(&["providers", "exchange"]) {
         let right = r#"write [providers.NAME] with a `url`"#;
         root.problem("providers", "there is no provider", right);
     }

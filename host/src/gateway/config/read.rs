@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use super::providers::{near, providers};
 use super::routes::routes;
-use super::{Config, PolicyConfig, ProviderConfig, RouteConfig, Secret, StoreConfig};
+use super::{
+    Config, ExchangeConfig, PolicyConfig, ProviderConfig, RouteConfig, Secret, StoreConfig,
+};
 use crate::guard::STORE_PATIENCE;
 
 const SECOND: u64 = 1_000;
@@ -24,6 +26,10 @@ pub(super) const HOUR: u64 = 60 * MINUTE;
 
 /// Where callers come in by default: this machine alone.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8700);
+/// Where exchanges are answered by default.
+const EXCHANGE_PATH: &str = "/fusewire/exchange";
+/// What the gateway answers in any case.
+const OWN_PATHS: [&str; 2] = ["/healthz", "/metrics"];
 /// The longest body of a request by default, in bytes: it is kept for the next attempt.
 const REQUEST_LIMIT: u64 = 1 << 20;
 /// The most that may be set for either, in bytes: each request in flight may need it.
@@ -79,6 +85,10 @@ pub(super) fn config(root: &Reader<'_>, policy: PolicyConfig, findings: &Finding
     let request_limit = bytes(root, "request-limit", REQUEST_LIMIT);
     let grace = span(root, "grace", 10 * SECOND, 0..=HOUR);
     let store = store(root, findings);
+    let exchange = root
+        .value("exchange")
+        .is_some()
+        .then(|| exchange(root, listen, findings));
     let providers = providers(root, findings);
     let routes = routes(root, &providers, findings);
     look_for_leftovers(&providers, &routes, &policy, findings);
@@ -90,6 +100,7 @@ pub(super) fn config(root: &Reader<'_>, policy: PolicyConfig, findings: &Finding
         grace,
         store,
         policy,
+        exchange,
         providers,
         routes,
         warnings: Vec::new(),
@@ -124,6 +135,34 @@ fn store(root: &Reader<'_>, findings: &Findings) -> StoreConfig {
     let timeout = span(&section, "timeout", patience, 1..=MINUTE);
     section.finish();
     StoreConfig { url, timeout }
+}
+
+fn exchange(root: &Reader<'_>, listen: SocketAddr, findings: &Findings) -> ExchangeConfig {
+    let section = root.object("exchange");
+    let path = section.text("path").unwrap_or(EXCHANGE_PATH.into());
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
+    if !path.starts_with('/') || path.len() < 2 || !path.bytes().all(plain) {
+        let wrong = format!("{path:?} is not a path that can be used here");
+        let right = format!("write one such as {EXCHANGE_PATH:?}, of letters, digits and -._~/");
+        section.problem("path", wrong, right);
+    } else if OWN_PATHS.contains(&path.as_str()) {
+        section.problem("path", "the gateway answers here", "choose another");
+    }
+    let token = section.text("token").map(Secret::new);
+    match token.as_ref().map(Secret::reveal) {
+        Some(Err(unset)) => findings.warn(section.path("token"), unset, "set it before `serve`"),
+        Some(Ok(token)) if token.is_empty() => {
+            section.problem("token", "it is empty", "write a token, or leave it out");
+        }
+        None if !listen.ip().is_loopback() => findings.warn(
+            section.path("token"),
+            format!("whoever reaches {listen} can change what the fleet believes"),
+            "set a token, the same as in the filters",
+        ),
+        _ => {}
+    }
+    section.finish();
+    ExchangeConfig { path, token }
 }
 
 fn is_redis(url: &str) -> bool {

@@ -8,10 +8,11 @@ use serde_json::json;
 use super::turn::Turn;
 use super::{Player, Stopped, Under, name};
 use crate::engine::{Answer, Call};
+use crate::scenario::runtime::Runtime;
 use crate::scenario::script::{Asking, Ended, Expected, Planned, START_MS};
 use crate::scenario::{check, words};
 
-impl Player<'_> {
+impl<R: Runtime> Player<'_, R> {
     pub(super) async fn admit(
         &mut self,
         now: &mut Turn<'_>,
@@ -172,7 +173,7 @@ impl Player<'_> {
         ended: &Ended,
     ) -> Result<Option<Verdict>, Stopped> {
         now.home.clone_from(&permit.target.provider);
-        let verdict = self.judge(now, &permit.target, ended)?;
+        let verdict = self.judge(now, &permit.target, ended).await?;
         let ending = verdict.clone().map_or(Ending::Dropped, Ending::Judged);
         let answer = self
             .ask(now, Call::Settle(permit, ending, now.context.clone()))
@@ -185,7 +186,7 @@ impl Player<'_> {
         Ok(verdict)
     }
 
-    fn judge(
+    async fn judge(
         &self,
         now: &mut Turn<'_>,
         target: &Target,
@@ -199,10 +200,8 @@ impl Player<'_> {
             now_ms: now.context.now_ms,
             ..observation.clone()
         };
-        let verdict = self
-            .engine
-            .classify(target, &observation)
-            .map_err(|fault| self.fault(now, &fault.to_string()))?;
+        let verdict = self.runtime.classify(target, &observation).await;
+        let verdict = verdict.map_err(|why| self.fault(now, &why))?;
         now.line.say("verdict", &verdict);
         now.said.push(words::verdict(&verdict));
         now.differ("verdict", check::fields(&ended.verdict, &json!(verdict)));

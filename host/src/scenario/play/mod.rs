@@ -12,20 +12,16 @@ mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fusewire_core::{Domain, Permit, Target, Verdict};
 
 use self::turn::Turn;
+use super::driver::{Driver, DriverError};
+use super::runtime::{Here, Runtime};
 use super::script::{Action, Scenario, Step};
-use super::stage::Stage;
-use crate::engine::{Answer, Call, Engine, ask};
+use crate::engine::{Answer, Call, Engine};
 use crate::store::{Store, StoreError};
 use crate::toml_places::Place;
-
-/// How long a store may take for one decision: long, since time means nothing in a scenario and
-/// a slow machine must not change one.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What came of playing a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,13 +63,29 @@ pub async fn play(
     store: Arc<dyn Store>,
     prefix: &str,
 ) -> Played {
-    let stage = Arc::new(Stage::new(store));
+    play_on(scenario, &Here::new(engine, store, prefix), prefix).await
+}
+
+/// Plays a scenario over the policy and the store of a [`Driver`].
+///
+/// # Errors
+/// The driver does not accept the scenario's configuration, or does not answer.
+pub async fn play_through(
+    scenario: &Scenario,
+    driver: &Driver,
+    prefix: &str,
+) -> Result<Played, DriverError> {
+    let there = driver
+        .begin(&scenario.configuration(prefix), prefix)
+        .await?;
+    Ok(play_on(scenario, &there, prefix).await)
+}
+
+async fn play_on<R: Runtime>(scenario: &Scenario, runtime: &R, prefix: &str) -> Played {
     let mut player = Player {
         scenario,
-        engine,
-        policy_store: Arc::clone(&stage) as Arc<dyn Store>,
-        stage,
-        prefix: prefix.into(),
+        runtime,
+        prefix,
         admitted: BTreeMap::new(),
         played: Played {
             log: String::new(),
@@ -101,22 +113,19 @@ struct Under {
     verdict: Option<Verdict>,
 }
 
-struct Player<'a> {
+struct Player<'a, R> {
     scenario: &'a Scenario,
-    engine: &'a dyn Engine,
-    stage: Arc<Stage>,
-    /// The stage, as the policy's store.
-    policy_store: Arc<dyn Store>,
-    prefix: Arc<str>,
+    runtime: &'a R,
+    prefix: &'a str,
     admitted: BTreeMap<String, Under>,
     played: Played,
 }
 
-impl Player<'_> {
+impl<R: Runtime> Player<'_, R> {
     async fn turn(&mut self, number: usize, step: &Step, turn: u64) -> Result<(), Stopped> {
         let mut now = Turn::begin(self.scenario, number, step, turn);
         let went = self.act(&mut now).await;
-        let operations = self.stage.take_operations();
+        let operations = self.runtime.take_operations();
         now.end(self.scenario, operations, &mut self.played);
         went
     }
@@ -141,9 +150,9 @@ impl Player<'_> {
             } => self.inspect(now, target, domain, expect).await,
             Action::Record { domain, expect } => self.record(now, domain, expect).await,
             Action::Store { up } => {
-                self.stage.set_up(*up);
                 now.doing = format!("the store {}", if *up { "is back" } else { "goes away" });
-                Ok(())
+                let set = self.runtime.set_up(*up).await;
+                set.map_err(|why| self.fault(now, &why))
             }
             Action::Lose { domain, what } => self.lose(now, domain, *what).await,
             Action::Put { domain, text } => self.put(now, domain, text).await,
@@ -165,9 +174,9 @@ impl Player<'_> {
             .collect();
         let keys = domains
             .iter()
-            .map(|domain| domain.record_key(&self.prefix))
+            .map(|domain| domain.record_key(self.prefix))
             .collect();
-        let found = self.stage.peek(keys).await;
+        let found = self.runtime.peek(keys).await;
         let found = self.stored(now, found)?;
         for (domain, bytes) in domains.iter().zip(found) {
             let text = bytes
@@ -179,18 +188,8 @@ impl Player<'_> {
     }
 
     async fn ask(&self, now: &mut Turn<'_>, call: Call) -> Result<Answer, Stopped> {
-        match ask(
-            self.engine,
-            &self.policy_store,
-            &self.prefix,
-            PATIENCE,
-            &call,
-        )
-        .await
-        {
-            Ok(answer) => Ok(answer),
-            Err(fault) => Err(self.fault(now, &fault.to_string())),
-        }
+        let answer = self.runtime.ask(call).await;
+        answer.map_err(|why| self.fault(now, &why))
     }
 
     fn domain<'n>(&self, now: &mut Turn<'_>, name: &'n str) -> Result<Domain<'n>, Stopped> {

@@ -7,9 +7,10 @@ use super::turn::Turn;
 use super::{Player, Stopped};
 use crate::engine::{Answer, Call};
 use crate::scenario::check::{self, Difference};
+use crate::scenario::runtime::Runtime;
 use crate::scenario::script::{Lost, Order, OrderEnd, Wanted};
 
-impl Player<'_> {
+impl<R: Runtime> Player<'_, R> {
     pub(super) async fn order(
         &mut self,
         now: &mut Turn<'_>,
@@ -90,8 +91,8 @@ impl Player<'_> {
         expect: &Wanted,
     ) -> Result<(), Stopped> {
         now.doing = format!("the record of {domain}");
-        let key = self.domain(now, domain)?.record_key(&self.prefix);
-        let found = self.stage.peek(vec![key]).await;
+        let key = self.domain(now, domain)?.record_key(self.prefix);
+        let found = self.runtime.peek(vec![key]).await;
         let found = self.stored(now, found)?.pop().flatten();
         let text = found.as_deref().map(String::from_utf8_lossy);
         now.said
@@ -110,8 +111,8 @@ impl Player<'_> {
         text: &str,
     ) -> Result<(), Stopped> {
         now.doing = format!("somebody writes the record of {domain}");
-        let key = self.domain(now, domain)?.record_key(&self.prefix);
-        let put = self.stage.put(&key, Some(text.as_bytes())).await;
+        let key = self.domain(now, domain)?.record_key(self.prefix);
+        let put = self.runtime.put(&key, Some(text.as_bytes())).await;
         self.stored(now, put)?;
         self.look(now, &[domain.to_owned()]).await
     }
@@ -130,11 +131,16 @@ impl Player<'_> {
         now.doing = format!("the store loses {words} of {domain}");
         let parsed = self.domain(now, domain)?;
         if what != Lost::Counter {
-            let lost = self.stage.put(&parsed.record_key(&self.prefix), None).await;
+            let lost = self
+                .runtime
+                .put(&parsed.record_key(self.prefix), None)
+                .await;
             self.stored(now, lost)?;
         }
         if what != Lost::Record {
-            self.stage.lose_counter(&parsed.window_key(&self.prefix));
+            let key = parsed.window_key(self.prefix);
+            let lost = self.runtime.lose_counter(&key).await;
+            lost.map_err(|why| self.fault(now, &why))?;
         }
         self.look(now, &[domain.to_owned()]).await
     }

@@ -7,7 +7,8 @@ use crate::observation::{Verdict, named};
 use crate::store::Suspended;
 use crate::target::Target;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Context {
     pub now_ms: u64,
     pub entropy: u64,
@@ -49,7 +50,7 @@ named!(RefusalReason {
     InvalidTarget = "invalid-target",
 });
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Refusal {
     pub domain: String,
@@ -58,14 +59,14 @@ pub struct Refusal {
     pub detail: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     Allowed(Permit),
     Refused(Refusal),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Admission {
     pub decision: Decision,
@@ -73,7 +74,7 @@ pub struct Admission {
     pub events: Vec<Event>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Transition {
     pub before: Phase,
@@ -98,7 +99,7 @@ named!(IgnoredReason {
     InvalidPermit = "invalid-permit",
 });
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
     Transition(Transition),
@@ -108,7 +109,7 @@ pub enum EventKind {
     Store(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Event {
     pub domain: String,
@@ -117,7 +118,8 @@ pub struct Event {
     pub detail: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ending {
     Judged(Verdict),
     Dropped,
@@ -127,7 +129,7 @@ pub enum Ending {
 pub struct Lease {
     pub token: String,
     pub owner: String,
-    #[serde(rename = "expires")]
+    #[serde(rename = "expires", alias = "expires-ms")]
     pub expires_ms: u64,
 }
 
@@ -143,11 +145,11 @@ pub struct OverrideOrder {
     pub mode: OverrideMode,
     pub who: String,
     pub why: String,
-    #[serde(rename = "until")]
+    #[serde(rename = "until", alias = "until-ms")]
     pub until_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DomainState {
     pub domain: String,
@@ -165,7 +167,8 @@ pub struct DomainState {
     pub stored: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OverrideError {
     Suspended(Suspended),
     Store(String),

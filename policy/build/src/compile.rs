@@ -1,17 +1,15 @@
-//! Compiling the policy's core module with a cargo of its own.
+//! Compiling a core module with a cargo of its own.
 //!
 //! The inner cargo has a target directory of its own: the outer one holds the lock on its own
-//! until this script has ended. It is shared by debug and release builds of the host, since the
-//! policy is the same for both.
+//! until this script has ended. It is shared by debug and release builds of the host, since what is
+//! compiled is the same for both.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 use crate::toolchain::Toolchain;
-use crate::{FILE, Result, TARGET, variable};
-
-const PACKAGE: &str = "fusewire-policy-component";
+use crate::{Artefact, Place, Result, TARGET};
 
 /// The profile in the workspace's manifest that policies are built with.
 const PROFILE: &str = "wasm";
@@ -29,34 +27,34 @@ const KEPT: [&str; 7] = [
     "CARGO_TERM_",
 ];
 
-/// Compiles the policy and returns its core module.
+/// Compiles an artefact and returns its core module.
 pub(crate) fn core_module(
-    workspace: &Path,
-    target_directory: &Path,
+    place: &Place,
     toolchain: &Toolchain,
+    artefact: Artefact,
 ) -> Result<Vec<u8>> {
-    let own_target_directory = target_directory.join("wasm-policy");
-    let mut cargo = Command::new(variable("CARGO")?);
+    let package = artefact.package();
+    let target_directory = target_directory(place, artefact);
+    let mut cargo = Command::new(&place.cargo);
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(concerns_the_host) {
             cargo.env_remove(name);
         }
     }
     cargo
-        .current_dir(workspace)
+        .current_dir(&place.workspace)
         .env("RUSTC", &toolchain.rustc)
-        .env("CARGO_ENCODED_RUSTFLAGS", rustflags(workspace, toolchain))
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            rustflags(&place.workspace, toolchain),
+        )
         // The outer cargo has already brought the lock file up to date.
-        .args([
-            "build",
-            "--locked",
-            "--package",
-            PACKAGE,
-            "--profile",
-            PROFILE,
-        ])
-        .args(["--target", TARGET, "--target-dir"])
-        .arg(&own_target_directory);
+        .args(["build", "--locked", "--package", package])
+        .args(["--profile", PROFILE, "--target", TARGET, "--target-dir"])
+        .arg(&target_directory);
+    if let Some(feature) = artefact.feature() {
+        cargo.args(["--features", feature]);
+    }
     if let Some(source) = &toolchain.from_source {
         cargo
             // Building the standard library is an unstable feature of a stable compiler.
@@ -67,14 +65,25 @@ pub(crate) fn core_module(
 
     let status = cargo
         .status()
-        .map_err(|error| format!("cannot run cargo for {PACKAGE}: {error}"))?;
+        .map_err(|error| format!("cannot run cargo for {package}: {error}"))?;
     if !status.success() {
         return Err(format!(
-            "building {PACKAGE} for {TARGET} failed; cargo's report is above"
+            "building {package} for {TARGET} failed; cargo's report is above"
         ));
     }
-    let path = own_target_directory.join(TARGET).join(PROFILE).join(FILE);
+    let path = target_directory
+        .join(TARGET)
+        .join(PROFILE)
+        .join(artefact.compiled_file());
     fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// A package that is built with and without a feature has two directories: cargo would put both
+/// under the same name, where another build may be about to read the other.
+fn target_directory(place: &Place, artefact: Artefact) -> PathBuf {
+    let suffix = artefact.feature().map(|feature| format!("-{feature}"));
+    let name = format!("wasm-policy{}", suffix.unwrap_or_default());
+    place.target_directory.join(name)
 }
 
 /// Whether an environment variable speaks of the build under way and not of this machine: it

@@ -1,4 +1,4 @@
-//! Making a component of the core module, and holding it to the promises of a policy.
+//! Making a component of a core module, and holding a policy to its promises.
 
 use wit_component::{ComponentEncoder, DecodedWasm};
 
@@ -17,11 +17,11 @@ pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>> {
         .validate(true)
         .module(module)
         .and_then(ComponentEncoder::encode)
-        .map_err(|error| format!("the policy's module does not make a component: {error:#}"))
+        .map_err(|error| format!("the module does not make a component: {error:#}"))
 }
 
-/// Checks what the component imports, and its size.
-pub(crate) fn check(component: &[u8]) -> Result<()> {
+/// Checks what a policy imports, and its size.
+pub(crate) fn check_policy(component: &[u8]) -> Result<()> {
     let decoded = wit_component::decode(component)
         .map_err(|error| format!("the policy's component cannot be read back: {error:#}"))?;
     let DecodedWasm::Component(resolve, world) = decoded else {

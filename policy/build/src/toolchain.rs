@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use crate::{Result, TARGET, variable};
+use crate::{Place, Result, TARGET};
 
 /// A compiler that can build for [`TARGET`].
 pub(crate) struct Toolchain {
@@ -25,18 +25,18 @@ pub(crate) struct FromSource {
 }
 
 /// The toolchain to use, the one in use before the unpacked one.
-pub(crate) fn find() -> Result<Toolchain> {
-    let rustc = PathBuf::from(variable("RUSTC")?);
+pub(crate) fn find(place: &Place) -> Result<Toolchain> {
+    let rustc = place.rustc.clone();
     if standard_library_installed(&rustc)? {
         return Ok(Toolchain {
             rustc,
             from_source: None,
         });
     }
-    let folder = cache_folder()?.join("wasm-toolchain");
+    let folder = cache_folder(place)?.join("wasm-toolchain");
     let unpacked = folder.join("bin/rustc");
     if unpacked.is_file() {
-        println!("cargo::rerun-if-changed={}", unpacked.display());
+        place.say("rerun-if-changed", &unpacked.display());
         let linker = linker(&rustc, &folder)?;
         return Ok(Toolchain {
             rustc: unpacked,
@@ -69,7 +69,7 @@ fn linker(rustc: &Path, folder: &Path) -> Result<PathBuf> {
     let sysroot = PathBuf::from(ask(rustc, &["--print", "sysroot"])?);
     let bundled = sysroot
         .join("lib/rustlib")
-        .join(variable("HOST")?)
+        .join(host(rustc)?)
         .join("bin/rust-lld");
     let found = [folder.join("bin/wasm-ld"), bundled]
         .into_iter()
@@ -77,10 +77,19 @@ fn linker(rustc: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(found.unwrap_or_else(|| PathBuf::from("wasm-ld")))
 }
 
+/// The machine that the compiler in use builds for, as it calls it.
+fn host(rustc: &Path) -> Result<String> {
+    ask(rustc, &["-vV"])?
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{} -vV does not say its host", rustc.display()))
+}
+
 /// The folder that `.ci/setup` fills; both must agree.
-fn cache_folder() -> Result<PathBuf> {
+fn cache_folder(place: &Place) -> Result<PathBuf> {
     let set = |name: &str| {
-        println!("cargo::rerun-if-env-changed={name}");
+        place.say("rerun-if-env-changed", &name);
         env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)

@@ -1,0 +1,180 @@
+//! The exchange's JSON.
+//!
+//! Values are bytes, in base64 (RFC 4648, section 4); `null` is an absent one. The host that
+//! answers is `fusewire::gateway`, which documents the same from the other side.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// What the fleet is told and asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Question<'a> {
+    /// This Envoy's id.
+    pub instance: &'a str,
+    /// What every key begins with, followed by a colon.
+    pub prefix: &'a str,
+    /// Values.
+    pub records: Vec<Record>,
+    /// Counters.
+    pub counters: Vec<CounterTold>,
+}
+
+/// A value that is known to the fleet, or is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Its key.
+    pub key: String,
+    /// What the fleet had when it was last asked.
+    pub have: Option<String>,
+    /// What it is to be replaced by, where it has changed here.
+    pub swap: Option<Swap>,
+}
+
+/// A replacement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Swap {
+    /// The new value.
+    pub replacement: Option<String>,
+    /// How long it lives; zero: it stays.
+    pub ttl_ms: u64,
+}
+
+/// What was counted here, and since when the fleet's counts are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CounterTold {
+    /// The counter's key.
+    pub key: String,
+    /// Whose counts these are.
+    pub epoch: u64,
+    /// How long the counter lives after this.
+    pub ttl_ms: u64,
+    /// The moments since which a tally is wanted, in ascending order.
+    pub since: Vec<u64>,
+    /// What is added.
+    pub add: Vec<Slice>,
+}
+
+/// Amounts of one bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slice {
+    /// When the bucket begins.
+    pub bucket: u64,
+    /// Amounts by lane.
+    pub lanes: BTreeMap<String, u64>,
+}
+
+/// What the fleet answers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Answer {
+    /// The present time on the fleet's clock.
+    pub now_ms: u64,
+    /// Values.
+    #[serde(default)]
+    pub records: Vec<RecordKnown>,
+    /// Counters.
+    #[serde(default)]
+    pub counters: Vec<CounterKnown>,
+}
+
+/// What the fleet has under a key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct RecordKnown {
+    /// The key.
+    pub key: String,
+    /// Whether the replacement took its place; `None`: there was none.
+    #[serde(default)]
+    pub swapped: Option<bool>,
+    /// What the fleet has, where that is not what this Envoy takes it to have.
+    #[serde(default, deserialize_with = "present")]
+    pub value: Option<Option<String>>,
+    /// Why the fleet did nothing about this key.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
+/// What the fleet has counted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CounterKnown {
+    /// The counter's key.
+    pub key: String,
+    /// Whose counts these are.
+    pub epoch: u64,
+    /// Sums by lane, one for each moment asked for.
+    #[serde(default)]
+    pub tallies: Vec<BTreeMap<String, u64>>,
+    /// Why the fleet did nothing about this counter.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
+/// Tells a member that is null from one that is missing.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(from).map(Some)
+}
+
+/// Bytes as text.
+#[must_use]
+pub fn encoded(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Bytes from text; `None` where it is none.
+#[must_use]
+pub fn decoded(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_null_is_told_from_one_that_is_missing() {
+        let read = |json| serde_json::from_str::<RecordKnown>(json).unwrap().value;
+        assert_eq!(read(r#"{"key": "k"}"#), None);
+        assert_eq!(read(r#"{"key": "k", "value": null}"#), Some(None));
+        assert_eq!(
+            read(r#"{"key": "k", "value": "eA=="}"#),
+            Some(Some("eA==".into()))
+        );
+    }
+
+    #[test]
+    fn names_are_written_in_kebab_case() {
+        let question = Question {
+            instance: "envoy-1",
+            prefix: "fusewire",
+            records: vec![Record {
+                key: "fusewire:s:{p}".into(),
+                have: None,
+                swap: Some(Swap {
+                    replacement: Some(encoded(b"x")),
+                    ttl_ms: 5,
+                }),
+            }],
+            counters: vec![CounterTold {
+                key: "fusewire:w:{p}".into(),
+                epoch: 1,
+                ttl_ms: 60_000,
+                since: vec![1, 2],
+                add: vec![Slice {
+                    bucket: 2,
+                    lanes: BTreeMap::from([("failure".into(), 2)]),
+                }],
+            }],
+        };
+        let expected = serde_json::json!({
+            "instance": "envoy-1", "prefix": "fusewire",
+            "records": [{"key": "fusewire:s:{p}", "have": null, "swap": {"replacement": "eA==", "ttl-ms": 5}}],
+            "counters": [{"key": "fusewire:w:{p}", "epoch": 1, "ttl-ms": 60_000, "since": [1, 2],
+                          "add": [{"bucket": 2, "lanes": {"failure": 2}}]}],
+        });
+        assert_eq!(serde_json::to_value(question).unwrap(), expected);
+    }
+}

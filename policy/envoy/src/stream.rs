@@ -1,0 +1,227 @@
+//! One request, from admission to settlement.
+//!
+//! A stream that was admitted is settled exactly once: when it is logged, or, should it never be,
+//! when it is deleted. One that was refused, or that had no target, is never.
+
+use std::rc::Rc;
+
+use fusewire_core::{Decision, Effect, Ending, Permit, Refusal, RefusalReason};
+
+use crate::facts::{Noted, observation};
+use crate::host::{Action, Buffer, Host, Map};
+use crate::metrics::Metric;
+use crate::reply;
+use crate::root::{Desk, Root};
+use crate::target;
+
+/// One request.
+#[derive(Debug)]
+pub struct Stream {
+    root: Rc<Root>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not admitted: not yet, not any more, or never to be.
+    Free,
+    Admitted {
+        permit: Permit,
+        noted: Noted,
+    },
+    /// Let through against the policy's word, which the answer is to say.
+    Observed(Refusal),
+}
+
+impl Stream {
+    /// A request that has not come yet.
+    #[must_use]
+    pub fn new(root: Rc<Root>) -> Self {
+        Self {
+            root,
+            state: State::Free,
+        }
+    }
+
+    /// Asks the policy. `whole`: the request has no body.
+    pub fn admit<H: Host>(&mut self, desk: &mut Desk<'_, H>, whole: bool) -> Action {
+        let root = &self.root;
+        let Some(target) = target::of(desk.host, &root.settings.target) else {
+            desk.metrics.count(desk.host, Metric::InvalidTarget);
+            return Action::Continue;
+        };
+        let Ok(now_ns) = desk.host.now_ns() else {
+            desk.metrics.count(desk.host, Metric::HostError);
+            return Action::Continue;
+        };
+        let context = root.context(desk, now_ns, None);
+        let mut store = root.store(desk.host, now_ns, false);
+        let Ok(admission) = root.settings.policy.admit(&mut store, &target, &context) else {
+            // Only a store that answers later suspends a call.
+            desk.metrics.count(desk.host, Metric::HostError);
+            return Action::Continue;
+        };
+        root.tell(desk, &admission.events);
+        match admission.decision {
+            Decision::Allowed(permit) => {
+                desk.metrics.count(desk.host, Metric::Admitted);
+                let noted = Noted {
+                    came_ns: now_ns,
+                    whole,
+                    answered_ns: None,
+                    trailers: false,
+                    body: (root.settings.body_bytes > 0).then(Vec::new),
+                };
+                self.state = State::Admitted { permit, noted };
+                Action::Continue
+            }
+            Decision::Refused(refusal) => self.refuse(desk, refusal),
+        }
+    }
+
+    fn refuse<H: Host>(&mut self, desk: &Desk<'_, H>, refusal: Refusal) -> Action {
+        if refusal.reason == RefusalReason::InvalidTarget {
+            // Nothing can be known of what cannot be named, so nothing speaks against it.
+            desk.metrics.count(desk.host, Metric::InvalidTarget);
+            return Action::Continue;
+        }
+        if self.root.settings.observe {
+            desk.metrics.count(desk.host, Metric::WouldRefuse);
+            self.state = State::Observed(refusal);
+            return Action::Continue;
+        }
+        match desk
+            .host
+            .respond(&reply::refused(self.root.settings.status, &refusal))
+        {
+            Ok(()) => {
+                desk.metrics.refused(desk.host, refusal.reason);
+                Action::Pause
+            }
+            Err(_) => {
+                desk.metrics.count(desk.host, Metric::HostError);
+                Action::Continue
+            }
+        }
+    }
+
+    /// Says in the answer what would have been refused.
+    pub fn mark<H: Host>(&self, host: &H) {
+        if let State::Observed(refusal) = &self.state {
+            for (name, value) in [
+                ("fusewire-would-refuse", refusal.reason.name()),
+                ("fusewire-domain", &reply::field(&refusal.domain)),
+            ] {
+                let _ = host.add_header(Map::ResponseHeaders, name, value);
+            }
+        }
+    }
+
+    /// Keeps the beginning of the answer's body, where it is looked at. `size`: of what has come.
+    pub fn look<H: Host>(&mut self, host: &H, size: u32) {
+        let State::Admitted { noted, .. } = &mut self.state else {
+            return;
+        };
+        let Some(body) = &mut noted.body else {
+            return;
+        };
+        let have = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let wanted = self.root.settings.body_bytes.saturating_sub(have).min(size);
+        if wanted > 0
+            && let Ok(bytes) = host.buffer(Buffer::ResponseBody, 0, wanted)
+        {
+            body.extend(bytes);
+        }
+    }
+
+    /// Notes that the end of the answer has come.
+    pub fn answered<H: Host>(&mut self, host: &H, trailers: bool) {
+        if let State::Admitted { noted, .. } = &mut self.state {
+            noted.answered_ns = host.now_ns().ok();
+            noted.trailers |= trailers;
+        }
+    }
+
+    /// Settles the request with what Envoy knows of its end.
+    pub fn log<H: Host>(&mut self, desk: &mut Desk<'_, H>) {
+        let Some((permit, noted)) = self.take() else {
+            return;
+        };
+        let now_ns = desk.host.now_ns().unwrap_or(noted.came_ns);
+        let now_ms = self.root.fleet_ms(now_ns);
+        let ending = match observation(desk.host, noted, now_ns, now_ms) {
+            Some(seen) => {
+                let policy = &self.root.settings.policy;
+                Ending::Judged(policy.classify(&permit.target, &seen))
+            }
+            None => Ending::Dropped,
+        };
+        self.settle(desk, &permit, &ending, now_ns);
+    }
+
+    /// Settles a request that was not logged: nothing is known of its end.
+    pub fn delete<H: Host>(mut self, desk: &mut Desk<'_, H>) {
+        if let Some((permit, noted)) = self.take() {
+            let now_ns = desk.host.now_ns().unwrap_or(noted.came_ns);
+            self.settle(desk, &permit, &Ending::Dropped, now_ns);
+        }
+    }
+
+    /// What is to be settled, once.
+    fn take(&mut self) -> Option<(Permit, Noted)> {
+        match std::mem::replace(&mut self.state, State::Free) {
+            State::Admitted { permit, noted } => Some((permit, noted)),
+            State::Free | State::Observed(_) => None,
+        }
+    }
+
+    fn settle<H: Host>(
+        &self,
+        desk: &mut Desk<'_, H>,
+        permit: &Permit,
+        ending: &Ending,
+        now_ns: u64,
+    ) {
+        match ending {
+            Ending::Judged(verdict) => desk.metrics.outcome(desk.host, verdict),
+            Ending::Dropped => desk.metrics.count(desk.host, Metric::Dropped),
+        }
+        #[cfg(feature = "drive")]
+        crate::drive::judged(desk.host, ending);
+        let effect = match ending {
+            Ending::Judged(verdict) => verdict.effect,
+            Ending::Dropped => Effect::Neutral,
+        };
+        let digest = match effect {
+            Effect::Failure => fingerprint(desk.host),
+            _ => None,
+        };
+        let context = self.root.context(desk, now_ns, digest);
+        // Nobody waits for a success to be known.
+        let mut store = self
+            .root
+            .store(desk.host, now_ns, effect == Effect::Success);
+        match self
+            .root
+            .settings
+            .policy
+            .settle(&mut store, permit, ending, &context)
+        {
+            Ok(events) => self.root.tell(desk, &events),
+            Err(_) => desk.metrics.count(desk.host, Metric::HostError),
+        }
+    }
+}
+
+/// A digest of the request, the same for equal requests, so that one poisonous request is not
+/// taken for many failures. What is no failure needs none.
+fn fingerprint<H: Host>(host: &H) -> Option<u64> {
+    let parts = [":method", ":authority", ":path"].map(|name| target::header(host, name));
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        for byte in part?.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    Some(hash)
+}

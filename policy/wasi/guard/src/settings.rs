@@ -1,0 +1,152 @@
+//! What the environment says.
+//!
+//! | variable | what it is |
+//! |---|---|
+//! | `FUSEWIRE_UPSTREAM` | the service's URL, such as `http://10.0.0.7:8080/api`; paths are added to it |
+//! | `FUSEWIRE_PROVIDER` | the service's name to the policy; if not said, the URL's authority |
+//! | `FUSEWIRE_POLICY` | the policy's configuration, a JSON text; if not said, `{}` |
+//! | `FUSEWIRE_CONNECT_MS`, `FUSEWIRE_READ_MS`, `FUSEWIRE_TOTAL_MS`, `FUSEWIRE_PROBE_MS` | time limits: to connect (2000), from one byte to the next (4000), in all (8000), in all for a probe (half of that) |
+
+use crate::bindings::wasi::cli::environment::get_environment;
+use crate::bindings::wasi::http::types::Scheme;
+
+/// What one guard is to do.
+pub(crate) struct Settings {
+    pub(crate) upstream: Upstream,
+    pub(crate) provider: String,
+    pub(crate) policy: String,
+    pub(crate) limits: Limits,
+}
+
+/// Where the service is.
+pub(crate) struct Upstream {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: String,
+    /// What every path begins with, without a `/` at its end.
+    pub(crate) base: String,
+}
+
+/// How long the service is waited for, in ms.
+pub(crate) struct Limits {
+    pub(crate) connect_ms: u64,
+    pub(crate) read_ms: u64,
+    pub(crate) total_ms: u64,
+    pub(crate) probe_ms: u64,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong, and what would be right.
+    pub(crate) fn read() -> Result<Self, String> {
+        Self::of(&get_environment())
+    }
+
+    fn of(environment: &[(String, String)]) -> Result<Self, String> {
+        let told = |name: &str| {
+            let found = environment.iter().find(|(found, _)| found == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        let ms = |name: &str, otherwise: u64| match told(name).map(str::parse) {
+            None => Ok(otherwise),
+            Some(Ok(ms)) if ms > 0 => Ok(ms),
+            _ => Err(format!(
+                "{name} is no number of milliseconds above zero, such as 8000"
+            )),
+        };
+        let url = told("FUSEWIRE_UPSTREAM")
+            .ok_or("FUSEWIRE_UPSTREAM is not set: give the service's URL")?;
+        let upstream = Upstream::of(url)?;
+        let total_ms = ms("FUSEWIRE_TOTAL_MS", 8_000)?;
+        Ok(Self {
+            provider: told("FUSEWIRE_PROVIDER")
+                .unwrap_or(&upstream.authority)
+                .to_owned(),
+            upstream,
+            policy: told("FUSEWIRE_POLICY").unwrap_or("{}").to_owned(),
+            limits: Limits {
+                connect_ms: ms("FUSEWIRE_CONNECT_MS", 2_000)?,
+                read_ms: ms("FUSEWIRE_READ_MS", 4_000)?,
+                total_ms,
+                probe_ms: ms("FUSEWIRE_PROBE_MS", total_ms.div_ceil(2))?,
+            },
+        })
+    }
+}
+
+impl Upstream {
+    fn of(url: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("FUSEWIRE_UPSTREAM is {url:?}; write a URL such as http://10.0.0.7:8080/api")
+        };
+        let (scheme, rest) = match url.split_once("://").ok_or_else(wrong)? {
+            ("http", rest) => (Scheme::Http, rest),
+            ("https", rest) => (Scheme::Https, rest),
+            _ => return Err(wrong()),
+        };
+        let (authority, base) = rest
+            .find('/')
+            .and_then(|at| rest.split_at_checked(at))
+            .unwrap_or((rest, ""));
+        if authority.is_empty() || authority.contains('@') || base.contains(['?', '#']) {
+            return Err(wrong());
+        }
+        Ok(Self {
+            scheme,
+            authority: authority.to_owned(),
+            base: base.trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Settings, String> {
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(n, v)| ((*n).into(), (*v).into()))
+            .collect();
+        Settings::of(&pairs)
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        let settings = of(&[("FUSEWIRE_UPSTREAM", "http://10.0.0.7:8080/api/")]).unwrap();
+        assert_eq!(settings.provider, "10.0.0.7:8080");
+        assert_eq!(settings.upstream.base, "/api");
+        assert_eq!(settings.policy, "{}");
+        assert_eq!(
+            (settings.limits.total_ms, settings.limits.probe_ms),
+            (8_000, 4_000)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        assert!(
+            of(&[])
+                .err()
+                .unwrap()
+                .contains("FUSEWIRE_UPSTREAM is not set")
+        );
+        for url in [
+            "",
+            "10.0.0.7",
+            "ftp://a",
+            "http://",
+            "http:///x",
+            "http://u@h",
+            "http://h/?q",
+        ] {
+            let error = of(&[("FUSEWIRE_UPSTREAM", url)]).err().unwrap();
+            assert!(error.contains("write a URL"), "{url}: {error}");
+        }
+        for ms in ["0", "-1", "1s", ""] {
+            let error = of(&[("FUSEWIRE_UPSTREAM", "http://a"), ("FUSEWIRE_READ_MS", ms)]);
+            assert!(error.err().unwrap().contains("FUSEWIRE_READ_MS"), "{ms}");
+        }
+    }
+}

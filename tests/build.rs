@@ -1,0 +1,58 @@
+//! Builds the WebAssembly that the tests run elsewhere than in the host.
+//!
+//! Each file is in this package's `OUT_DIR`, and its path in an environment variable while the
+//! tests are compiled: `FUSEWIRE_ENVOY_WASM` for `fusewire_envoy.wasm`, and so on.
+
+use std::path::{Path, PathBuf};
+use std::{env, process};
+
+use fusewire_build::{Artefact, Builder, Composition, Place, Result, write};
+
+const ARTEFACTS: [Artefact; 5] = [
+    Artefact::Envoy,
+    Artefact::EnvoyDrive,
+    Artefact::EmptyFilter,
+    Artefact::WasiKeyvalue,
+    Artefact::WasiKeyvalueCas,
+];
+
+const COMPOSITIONS: [Composition; 5] = [
+    Composition::Policy,
+    Composition::PolicyCas,
+    Composition::PolicyDrive,
+    Composition::Guard,
+    Composition::GuardCas,
+];
+
+fn main() {
+    if let Err(message) = build() {
+        // Not a panic: its message would be buried under a backtrace.
+        eprintln!("error: {message}");
+        process::exit(1);
+    }
+}
+
+fn build() -> Result<()> {
+    let builder = Builder::new(Place::of_build_script()?)?;
+    let out = env::var_os("OUT_DIR").ok_or("the environment variable OUT_DIR is not set")?;
+    let out = PathBuf::from(out);
+    for artefact in ARTEFACTS {
+        builder.place().depends_on(artefact);
+        keep(&out, &artefact.file(), &builder.build(artefact)?)?;
+    }
+    for composition in COMPOSITIONS {
+        for part in composition.parts() {
+            builder.place().depends_on(*part);
+        }
+        keep(&out, composition.file(), &composition.build(&builder)?)?;
+    }
+    Ok(())
+}
+
+fn keep(out: &Path, file: &str, bytes: &[u8]) -> Result<()> {
+    let path = out.join(file);
+    write(&path, bytes)?;
+    let variable = file.replace('.', "_").to_uppercase();
+    println!("cargo::rustc-env={variable}={}", path.display());
+    Ok(())
+}

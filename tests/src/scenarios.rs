@@ -1,0 +1,31 @@
+//! The scenarios of this repository.
+
+use std::path::{Path, PathBuf};
+
+use fusewire::scenario::{Scenario, report};
+
+/// Every scenario with its name, in order of the names.
+///
+/// # Panics
+/// One cannot be read; the message says what is wrong with it.
+#[must_use]
+pub fn scenarios() -> Vec<(String, Scenario)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let mut files: Vec<PathBuf> = directory
+        .read_dir()
+        .expect("the folder of scenarios")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    files.sort();
+    files
+        .into_iter()
+        .map(|file| {
+            let name = file.file_stem().unwrap_or_default();
+            let name = name.to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&file).expect("a scenario's text");
+            let scenario = Scenario::parse(&text)
+                .unwrap_or_else(|error| panic!("{}", report::mistakes(&name, &error)));
+            (name, scenario)
+        })
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! One policy, the same decisions byte for byte, in every runtime that it runs in; and every store
+//! there keeps every promise of the contract.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use fusewire::engine::NativeEngine;
+use fusewire::scenario::{Driver, Scenario, play, play_through, report};
+use fusewire::store::{MemoryStore, contract};
+use fusewire_tests::envoy::{Filter, Setup};
+use fusewire_tests::redis_server::RedisServer;
+use fusewire_tests::scenarios::scenarios;
+use fusewire_tests::tools;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn driver(program: &Path, arguments: &[&OsStr]) -> Driver {
+    Driver::start(program.as_os_str(), arguments).unwrap()
+}
+
+fn node(arguments: &[&str]) -> Driver {
+    let script = repository("policy/js/drive.js");
+    let mut all = vec![script.as_os_str()];
+    all.extend(arguments.iter().map(OsStr::new));
+    driver(&tools::node(), &all)
+}
+
+fn python(arguments: &[&str]) -> Driver {
+    let script = repository("policy/python/drive.py");
+    let mut all = vec![script.as_os_str()];
+    all.extend(arguments.iter().map(OsStr::new));
+    driver(&tools::python(), &all)
+}
+
+/// Plays every scenario through a driver, and compares its log with that of the core in memory.
+async fn every_scenario_is_decided_alike(driver: &Driver) {
+    let mut complaints = String::new();
+    for (name, scenario) in scenarios() {
+        complaints += &difference(&name, &scenario, driver).await;
+    }
+    assert!(complaints.is_empty(), "\n{complaints}");
+}
+
+async fn difference(name: &str, scenario: &Scenario, driver: &Driver) -> String {
+    let core = NativeEngine::new(&scenario.configuration(name)).unwrap();
+    let here = play(scenario, &core, Arc::new(MemoryStore::new()), name).await;
+    let there = match play_through(scenario, driver, name).await {
+        Ok(there) => there,
+        Err(error) => return format!("{name}: {error}\n"),
+    };
+    if !there.failures.is_empty() {
+        return format!("{name}:\n{}", report::failures(name, &there));
+    }
+    match report::log_difference(("here", &here.log), ("there", &there.log)) {
+        Some(difference) => format!("{name}:\n{difference}"),
+        None => String::new(),
+    }
+}
+
+async fn every_promise_of_a_store_is_kept(driver: &Driver) {
+    if let Err(broken) = contract::check(Arc::new(driver.store())).await {
+        let broken: Vec<String> = broken.iter().map(|one| format!("- {one}")).collect();
+        panic!("broken promises:\n{}", broken.join("\n"));
+    }
+}
+
+async fn all_of_it(driver: &Driver) {
+    every_scenario_is_decided_alike(driver).await;
+    every_promise_of_a_store_is_kept(driver).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_node_in_memory() {
+    all_of_it(&node(&["--store", "memory"])).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_node_on_redis() {
+    let server = RedisServer::start();
+    all_of_it(&node(&["--store", &server.url()])).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_python_in_memory() {
+    all_of_it(&python(&["--store", "memory"])).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_python_on_redis() {
+    let server = RedisServer::start();
+    all_of_it(&python(&["--store", &server.url()])).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_python_on_redis_with_asyncio() {
+    let server = RedisServer::start();
+    let store = format!("asyncio+{}", server.url());
+    all_of_it(&python(&["--store", &store])).await;
+}
+
+/// One worker, as a driver answers one request after the other; that workers share their data is
+/// tested with real traffic.
+#[tokio::test(flavor = "multi_thread")]
+async fn in_envoy_on_its_shared_data() {
+    let envoy = Setup::with(Filter::drive()).workers(1).start().await;
+    all_of_it(&Driver::connect(&envoy.url("/")).unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_workerd_on_a_durable_object() {
+    let mut workerd = Command::new(tools::node())
+        .arg(repository("policy/js/workerd/serve.js"))
+        .arg("--drive")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(workerd.stdout.take().unwrap()).lines();
+    let line = said.next_line().await.unwrap().expect("workerd to listen");
+    let url = line.strip_prefix("listening on ").expect(&line);
+    all_of_it(&Driver::connect(&format!("{url}/drive")).unwrap()).await;
+    // It stops by itself when its input ends.
+    drop(workerd.stdin.take());
+    assert!(workerd.wait().await.unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_wasi_keyvalue() {
+    let program = Path::new(env!("CARGO_BIN_EXE_wasi_driver"));
+    all_of_it(&driver(program, &[])).await;
+}
