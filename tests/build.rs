@@ -1,7 +1,8 @@
 //! Builds the WebAssembly that the tests run elsewhere than in the host.
 //!
 //! Each file is in this package's `OUT_DIR`, and its path in an environment variable while the
-//! tests are compiled: `FUSEWIRE_ENVOY_WASM` for `fusewire_envoy.wasm`, and so on.
+//! tests are compiled: `FUSEWIRE_ENVOY_WASM` for `fusewire_envoy.wasm`, and so on. For people, what is
+//! shipped is at the top of the target directory as well.
 
 use std::path::{Path, PathBuf};
 use std::{env, process};
@@ -36,15 +37,24 @@ fn build() -> Result<()> {
     let builder = Builder::new(Place::of_build_script()?)?;
     let out = env::var_os("OUT_DIR").ok_or("the environment variable OUT_DIR is not set")?;
     let out = PathBuf::from(out);
+    let target = builder.place().target_directory();
     for artefact in ARTEFACTS {
         builder.place().depends_on(artefact);
-        keep(&out, &artefact.file(), &builder.build(artefact)?)?;
+        let bytes = builder.build(artefact)?;
+        keep(&out, &artefact.file(), &bytes)?;
+        if Artefact::SHIPPED.contains(&artefact) {
+            write(&target.join(artefact.file()), &bytes)?;
+        }
     }
     for composition in COMPOSITIONS {
         for part in composition.parts() {
             builder.place().depends_on(*part);
         }
-        keep(&out, composition.file(), &composition.build(&builder)?)?;
+        let bytes = composition.build(&builder)?;
+        keep(&out, composition.file(), &bytes)?;
+        if Composition::SHIPPED.contains(&composition) {
+            write(&target.join(composition.file()), &bytes)?;
+        }
     }
     Ok(())
 }

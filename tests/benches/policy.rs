@@ -11,7 +11,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fusewire::engine::{Answer, Call, ComponentEngine, Engine, Limits, NativeEngine, Tape};
+use fusewire::engine::{
+    Answer, BUILT_IN, Call, ComponentEngine, Engine, Limits, NativeEngine, Tape,
+};
 use fusewire::store::{MemoryStore, Store};
 use fusewire_core::{
     Context, Decision, Ending, Observation, OverrideMode, OverrideOrder, Permit, Response, Target,
@@ -102,6 +104,7 @@ fn main() {
     let file = std::env::args()
         .skip(1)
         .find(|argument| argument.ends_with(".wasm"));
+    let began = Instant::now();
     let component = Side::new(
         match &file {
             Some(file) => ComponentEngine::from_file(file.as_ref(), "{}", Limits::default()),
@@ -109,6 +112,12 @@ fn main() {
         }
         .expect("the policy loads"),
     );
+    component.admit(&Target::provider("first"));
+    let ms = began.elapsed().as_secs_f64() * 1_000.0;
+    let bytes = file.as_ref().map_or(BUILT_IN.len() as u64, |file| {
+        std::fs::metadata(file).map_or(0, |file| file.len())
+    });
+    println!("the component has {bytes} bytes; compiled, with a first decision, in {ms:.0} ms");
     let sides = [&native, &component];
     let (fresh, open, known) = (
         Target::provider("fresh"),

@@ -107,7 +107,7 @@ async fn one_call_of_all_workers_is_the_probe() {
         pause: Duration::from_millis(400),
         end: End::Close,
     });
-    let load = Load::start(&envoy.url("/atlas"), 16);
+    let load = Load::start(&envoy.url("/atlas"), 20);
     until("a third probe is under way", async || {
         upstream.received().len() == 3 + 3
     })

@@ -82,7 +82,7 @@ async fn no_failure_is_lost_between_workers_and_none_is_counted_twice() {
         .provider(Provider::new("atlas", upstream.address()))
         .start()
         .await;
-    let tally = calls(&envoy.url("/atlas"), COUNT - 1, 16, |request, _| request).await;
+    let tally = calls(&envoy.url("/atlas"), COUNT - 1, 20, |request, _| request).await;
     assert_eq!(tally.status(500), COUNT - 1, "{tally:?}");
     envoy.counted("outcome.failure", COUNT - 1).await;
     assert_eq!(

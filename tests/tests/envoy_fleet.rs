@@ -185,7 +185,7 @@ async fn without_the_host_each_envoy_decides_by_itself_and_with_it_they_share_ag
 }
 
 #[tokio::test]
-async fn the_host_has_every_failure_once_whichever_envoy_counted_it() {
+async fn the_host_has_every_outcome_once_whichever_envoy_counted_it() {
     const CALLS: u64 = 300;
     let upstream = Upstream::start().await;
     let toml = "[exchange]\n[policy.breaker]\nfailures = { count = 100000, window = \"1h\" }\n\
@@ -209,23 +209,28 @@ async fn the_host_has_every_failure_once_whichever_envoy_counted_it() {
         exchanges(&envoy, 1).await;
         envoys.push(envoy);
     }
-    upstream.say(Reply::status(500));
     let urls = [envoys[0].url("/atlas"), envoys[1].url("/atlas")];
-    let (one, other) = tokio::join!(
-        calls(&urls[0], CALLS, 8, |request, _| request),
-        calls(&urls[1], CALLS, 8, |request, _| request),
-    );
-    assert_eq!((one.status(500), other.status(500)), (CALLS, CALLS));
+    for (reply, status) in [(Reply::status(500), 500), (Reply::ok(""), 200)] {
+        upstream.say(reply);
+        let (one, other) = tokio::join!(
+            calls(&urls[0], CALLS, 8, |request, _| request),
+            calls(&urls[1], CALLS, 8, |request, _| request),
+        );
+        assert_eq!((one.status(status), other.status(status)), (CALLS, CALLS));
+    }
     let atlas = Target::provider("atlas");
-    let failures = async || fleet::state(host.guard(), &atlas).await.failures;
+    let outcomes = async || {
+        let state = fleet::state(host.guard(), &atlas).await;
+        [state.failures, state.successes]
+    };
     until("the host has them all", async || {
-        failures().await >= 2 * CALLS
+        outcomes().await == [2 * CALLS; 2]
     })
     .await;
     for envoy in &envoys {
         exchanges(envoy, 5).await;
     }
-    assert_eq!(failures().await, 2 * CALLS, "and none twice");
+    assert_eq!(outcomes().await, [2 * CALLS; 2], "and none twice");
 }
 
 #[tokio::test]
@@ -276,7 +281,7 @@ async fn a_host_that_hangs_or_answers_nonsense_holds_no_call_up() {
         }
         trip(&envoy, &upstream, "/atlas").await;
         refuses(&envoy).await;
-        until("exchanges fail", async || {
+        until(&format!("exchanges with {reply:?} fail"), async || {
             envoy.count("exchange.failed").await >= 2
         })
         .await;

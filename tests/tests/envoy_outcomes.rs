@@ -276,9 +276,9 @@ async fn what_envoy_refuses_for_its_own_limits_is_not_the_providers_failure() {
     let limits = json!({"circuit_breakers": {"thresholds": [
         {"max_connections": 1, "max_pending_requests": 1}
     ]}});
-    let envoy = setup_with(upstream.address(), json!({}), limits)
-        .start()
-        .await;
+    let setup = setup_with(upstream.address(), json!({}), limits);
+    // Each worker may have a connection, whatever the limit.
+    let envoy = setup.workers(1).start().await;
     let held = tokio::spawn(envoy.request("/atlas").send());
     until("the only place is taken", async || {
         upstream.received().len() == 1

@@ -100,7 +100,7 @@ async fn both_workers_answer(envoy: &Envoy) {
         envoy.stat(&name).await.expect("a worker that counts")
     };
     let before = [connections(0).await, connections(1).await];
-    let load = Load::start(&envoy.url("/meridian"), 12);
+    let load = Load::start(&envoy.url("/meridian"), 24);
     until("both workers have new connections", async || {
         connections(0).await > before[0] && connections(1).await > before[1]
     })

@@ -24,11 +24,12 @@ pub enum Artefact {
 
 impl Artefact {
     /// What is shipped, in the order in which it is told.
-    pub const SHIPPED: [Self; 4] = [
+    pub const SHIPPED: [Self; 5] = [
         Self::Policy,
         Self::Envoy,
         Self::WasiKeyvalue,
         Self::WasiKeyvalueCas,
+        Self::WasiGuard,
     ];
 
     /// The package that it is compiled from.
@@ -76,6 +77,7 @@ impl Artefact {
             Self::EnvoyDrive => "fusewire_envoy_drive.wasm".to_owned(),
             Self::WasiKeyvalueCas => "fusewire_wasi_keyvalue_cas.wasm".to_owned(),
             Self::WasiKeyvalueDrive => "fusewire_wasi_keyvalue_drive.wasm".to_owned(),
+            Self::WasiGuard => "fusewire_wasi_guard_alone.wasm".to_owned(),
             _ => self.compiled_file(),
         }
     }

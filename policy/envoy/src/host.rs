@@ -3,6 +3,8 @@
 //! Every question may be answered with any [`Status`]: there is no call here that cannot fail, and
 //! no number that a host could answer with that is not a value of the type.
 
+use fusewire_core::Field;
+
 use crate::store::SharedData;
 
 /// How a host call ended, where it did not succeed: the ABI's number, whichever it is.
@@ -90,9 +92,6 @@ pub enum Action {
     Pause = 1,
 }
 
-/// Header fields, in order.
-pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
-
 /// A call to a cluster of Envoy's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call<'a> {
@@ -133,14 +132,17 @@ pub trait Host: SharedData {
     /// The present time, in ns since the Unix epoch.
     fn now_ns(&self) -> Result<u64, Status>;
 
-    /// A property's bytes; `None` where there is none.
-    fn property(&self, path: &str) -> Result<Option<Vec<u8>>, Status>;
+    /// A property that is a text; `None` where there is none. What is not UTF-8 in a text is replaced.
+    fn property(&self, path: &str) -> Result<Option<String>, Status>;
+
+    /// A property that is a whole number; `None` where there is none.
+    fn number(&self, path: &str) -> Result<Option<u64>, Status>;
 
     /// The value of a header field; `None` where there is none.
-    fn header(&self, map: Map, name: &str) -> Result<Option<Vec<u8>>, Status>;
+    fn header(&self, map: Map, name: &str) -> Result<Option<String>, Status>;
 
-    /// All header fields.
-    fn headers(&self, map: Map) -> Result<Fields, Status>;
+    /// All header fields, in order.
+    fn headers(&self, map: Map) -> Result<Vec<Field>, Status>;
 
     /// Adds a header field.
     fn add_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status>;

@@ -41,13 +41,15 @@
     )
 )]
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(target_arch = "wasm32", test))]
 mod abi;
 pub mod config;
 #[cfg(feature = "drive")]
 mod drive;
 pub mod entropy;
 pub mod facts;
+#[cfg(test)]
+mod fake_host;
 pub mod fleet;
 
 pub mod host;

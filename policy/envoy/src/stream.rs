@@ -23,7 +23,9 @@ pub struct Stream {
 
 #[derive(Debug)]
 enum State {
-    /// Not admitted: not yet, not any more, or never to be.
+    /// It has not come yet.
+    Fresh,
+    /// Not admitted: not any more, or never to be.
     Free,
     Admitted {
         permit: Permit,
@@ -39,12 +41,16 @@ impl Stream {
     pub fn new(root: Rc<Root>) -> Self {
         Self {
             root,
-            state: State::Free,
+            state: State::Fresh,
         }
     }
 
     /// Asks the policy. `whole`: the request has no body.
     pub fn admit<H: Host>(&mut self, desk: &mut Desk<'_, H>, whole: bool) -> Action {
+        if !matches!(self.state, State::Fresh) {
+            return Action::Continue;
+        }
+        self.state = State::Free;
         let root = &self.root;
         let Some(target) = target::of(desk.host, &root.settings.target) else {
             desk.metrics.count(desk.host, Metric::InvalidTarget);
@@ -171,7 +177,7 @@ impl Stream {
     fn take(&mut self) -> Option<(Permit, Noted)> {
         match std::mem::replace(&mut self.state, State::Free) {
             State::Admitted { permit, noted } => Some((permit, noted)),
-            State::Free | State::Observed(_) => None,
+            State::Fresh | State::Free | State::Observed(_) => None,
         }
     }
 

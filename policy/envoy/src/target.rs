@@ -46,20 +46,14 @@ pub fn of<H: Host>(host: &H, rule: &TargetRule) -> Option<Target> {
 
 /// A property that is a text, where there is one that is not empty.
 pub(crate) fn property<H: Host>(host: &H, path: &str) -> Option<String> {
-    text(host.property(path).ok().flatten()?)
+    let text = host.property(path).ok().flatten();
+    text.filter(|text| !text.is_empty())
 }
 
 /// A header field of the request, where there is one that is not empty.
 pub(crate) fn header<H: Host>(host: &H, name: &str) -> Option<String> {
-    text(host.header(Map::RequestHeaders, name).ok().flatten()?)
-}
-
-fn text(bytes: Vec<u8>) -> Option<String> {
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    };
-    Some(text).filter(|text| !text.is_empty())
+    let text = host.header(Map::RequestHeaders, name).ok().flatten();
+    text.filter(|text| !text.is_empty())
 }
 
 /// A name in which some characters mean something else.
@@ -73,6 +67,10 @@ fn plain(name: &str) -> String {
 }
 
 fn written(name: &str, is_reserved: impl Fn(char) -> bool) -> String {
+    let is_usual = |c: char| !c.is_control() && !is_reserved(c);
+    if name.len() <= NAME_MAX_BYTES && name.chars().all(is_usual) {
+        return name.to_owned();
+    }
     /// What a long name is cut to, before its digest.
     const BEGINNING_BYTES: usize = NAME_MAX_BYTES - 1 - DIGEST_CHARS;
     let mut written = String::with_capacity(name.len());

@@ -77,11 +77,13 @@
 
 #[cfg(test)]
 mod interleavings;
+mod keys;
 #[cfg(test)]
 mod numbers;
 
 use std::cell::Cell;
 
+use self::keys::{at, count, first, next, value};
 use crate::bucket::{Bucket, Failure};
 use crate::register::Register;
 
@@ -89,10 +91,14 @@ use crate::register::Register;
 const UNDECIDED_MAX: u64 = (1 << 62) - 1;
 /// What marks a number as one that has not been removed.
 const PRESENT: u64 = 1;
+/// How many versions a count may be behind. Each client that died in one certain step makes it one
+/// more, so this is no chain of ours: somebody else's writing may lead round in a circle.
+const BEHIND_MAX: usize = 1_000;
 /// The bits that decisions of whole buckets may have; the first for numbers of 64 bits, the second
 /// for numbers of 63 bits and a sign.
 const TOPS: [u32; 2] = [63, 62];
-/// Where a bucket says which of them is its own. No key of a policy ends in nothing.
+/// Where a bucket says which of them is its own. No key of a policy is empty, so none is before this
+/// `#`.
 const CHECKED: &str = "#checked";
 
 /// Compare and swap on a bucket. See the [module](self).
@@ -149,7 +155,7 @@ impl<B: Bucket> Chain<B> {
             }
         }
         let mut ids = vec![id];
-        loop {
+        while ids.len() < BEHIND_MAX {
             match self.number(&next(key, id))? {
                 Some(PRESENT) => {
                     let from = announced.max(1);
@@ -167,6 +173,7 @@ impl<B: Bucket> Chain<B> {
                 _ => return Ok(None),
             }
         }
+        Ok(None)
     }
 
     /// Votes for a version, as the successor of another or as the first one.
@@ -371,25 +378,4 @@ fn parse(key: &str, held: &[u8]) -> Result<u64, Failure> {
             "{key:?} holds no number: somebody else writes there"
         ))
     })
-}
-
-// The part after the last `#` is ours, so that no two keys of a policy share one of these.
-fn first(key: &str) -> String {
-    format!("{key}#first")
-}
-
-fn value(key: &str, id: u64) -> String {
-    format!("{key}#{id:x}.value")
-}
-
-fn next(key: &str, id: u64) -> String {
-    format!("{key}#{id:x}.next")
-}
-
-fn count(key: &str, first: u64) -> String {
-    format!("{key}#{first:x}.count")
-}
-
-fn at(key: &str, first: u64, number: u64) -> String {
-    format!("{key}#{first:x}.at.{number}")
 }

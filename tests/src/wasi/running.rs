@@ -48,6 +48,7 @@ impl HasContents for State {
 impl Running {
     /// An instance of the component in this file, alone on wasmtime's own `wasi:keyvalue`.
     pub(super) fn alone(path: &Path) -> wasmtime::Result<Self> {
+        // These contents are not linked, and so never asked.
         Self::start(path, Contents::cas(), |linker| {
             wasmtime_wasi_keyvalue::add_to_linker(linker, |state| {
                 WasiKeyValue::new(&state.keyvalue, &mut state.table)

@@ -103,6 +103,7 @@ impl Server {
     /// # Panics
     /// It does not run.
     pub async fn start_with_one(path: &str, environment: &[(&str, &str)]) -> Self {
+        // These contents are not linked, and so never asked.
         Self::of(path.as_ref(), environment, &Contents::cas(), true).await
     }
 

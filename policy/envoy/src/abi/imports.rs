@@ -1,9 +1,9 @@
 //! Envoy's functions. Each is called here once, and answers a `Result`.
 
-use super::{memory, pairs};
-use crate::host::{
-    Action, Buffer, Call, Fields, Host, Level, LocalResponse, Map, MetricKind, Status,
-};
+use fusewire_core::Field;
+
+use super::{lossy, memory, pairs};
+use crate::host::{Action, Buffer, Call, Host, Level, LocalResponse, Map, MetricKind, Status};
 use crate::store::SharedData;
 
 mod raw {
@@ -103,13 +103,16 @@ fn done(status: u32) -> Result<(), Status> {
     }
 }
 
-/// Calls a function that answers with bytes, and takes them.
-fn bytes_of(call: impl FnOnce(*mut *const u8, *mut usize) -> u32) -> Result<Vec<u8>, Status> {
+/// Calls a function that answers with bytes, and reads them.
+fn answer_of<T>(
+    call: impl FnOnce(*mut *const u8, *mut usize) -> u32,
+    read: impl FnOnce(&[u8]) -> T,
+) -> Result<T, Status> {
     let mut address = std::ptr::null();
     let mut size = 0;
     let answered = done(call(&mut address, &mut size));
     match answered {
-        Ok(()) => memory::take(address, size),
+        Ok(()) => memory::read(address, size, read),
         Err(status) => {
             memory::reclaim();
             Err(status)
@@ -125,6 +128,15 @@ fn found<T>(answer: Result<T, Status>) -> Result<Option<T>, Status> {
     }
 }
 
+/// Reads a property.
+fn property<T>(path: &str, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Status> {
+    let call = |value, size| {
+        // SAFETY: see below.
+        unsafe { raw::proxy_get_property(path.as_ptr(), path.len(), value, size) }
+    };
+    found(answer_of(call, read))
+}
+
 // In each block below the pointers are of live values, with their own lengths, and Envoy neither
 // writes to what is `const` nor keeps any of them past the call; what it answers with it has
 // written into memory that `memory` lent it, and is checked there.
@@ -132,10 +144,11 @@ fn found<T>(answer: Result<T, Status>) -> Result<Option<T>, Status> {
 impl SharedData for Envoy {
     fn get(&self, key: &str) -> Result<Option<(Vec<u8>, u32)>, Status> {
         let mut cas = 0;
-        let value = found(bytes_of(|value, size| {
+        let call = |value, size| {
             // SAFETY: see above.
             unsafe { raw::proxy_get_shared_data(key.as_ptr(), key.len(), value, size, &mut cas) }
-        }))?;
+        };
+        let value = found(answer_of(call, <[u8]>::to_vec))?;
         Ok(value.map(|value| (value, cas)))
     }
 
@@ -166,28 +179,31 @@ impl Host for Envoy {
         Ok(now)
     }
 
-    fn property(&self, path: &str) -> Result<Option<Vec<u8>>, Status> {
-        found(bytes_of(|value, size| {
-            // SAFETY: see above.
-            unsafe { raw::proxy_get_property(path.as_ptr(), path.len(), value, size) }
-        }))
+    fn property(&self, path: &str) -> Result<Option<String>, Status> {
+        property(path, lossy)
     }
 
-    fn header(&self, map: Map, name: &str) -> Result<Option<Vec<u8>>, Status> {
-        found(bytes_of(|value, size| {
+    fn number(&self, path: &str) -> Result<Option<u64>, Status> {
+        let number = property(path, |bytes| bytes.try_into().map(u64::from_le_bytes))?;
+        Ok(number.and_then(Result::ok))
+    }
+
+    fn header(&self, map: Map, name: &str) -> Result<Option<String>, Status> {
+        let call = |value, size| {
             // SAFETY: see above.
             unsafe {
                 raw::proxy_get_header_map_value(map as u32, name.as_ptr(), name.len(), value, size)
             }
-        }))
+        };
+        found(answer_of(call, lossy))
     }
 
-    fn headers(&self, map: Map) -> Result<Fields, Status> {
-        let bytes = bytes_of(|value, size| {
+    fn headers(&self, map: Map) -> Result<Vec<Field>, Status> {
+        let call = |value, size| {
             // SAFETY: see above.
             unsafe { raw::proxy_get_header_map_pairs(map as u32, value, size) }
-        })?;
-        pairs::read(&bytes).ok_or(Status::INTERNAL_FAILURE)
+        };
+        answer_of(call, pairs::read)?.ok_or(Status::INTERNAL_FAILURE)
     }
 
     fn add_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status> {
@@ -204,10 +220,11 @@ impl Host for Envoy {
     }
 
     fn buffer(&self, buffer: Buffer, start: u32, max: u32) -> Result<Vec<u8>, Status> {
-        bytes_of(|value, size| {
+        let call = |value, size| {
             // SAFETY: see above.
             unsafe { raw::proxy_get_buffer_bytes(buffer as u32, start, max, value, size) }
-        })
+        };
+        answer_of(call, <[u8]>::to_vec)
     }
 
     fn respond(&self, response: &LocalResponse) -> Result<(), Status> {

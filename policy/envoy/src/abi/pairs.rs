@@ -2,7 +2,7 @@
 //! and value; then each name and value, each followed by a zero byte. All numbers have four bytes,
 //! the lowest first.
 
-use crate::host::Fields;
+use fusewire_core::Field;
 
 /// Writes a list of fields.
 pub(super) fn write<N: AsRef<str>, V: AsRef<str>>(fields: &[(N, V)]) -> Vec<u8> {
@@ -23,7 +23,7 @@ pub(super) fn write<N: AsRef<str>, V: AsRef<str>>(fields: &[(N, V)]) -> Vec<u8> 
 }
 
 /// Reads a list of fields; `None` where it is none. No bytes at all are a list of none.
-pub(super) fn read(bytes: &[u8]) -> Option<Fields> {
+pub(super) fn read(bytes: &[u8]) -> Option<Vec<Field>> {
     if bytes.is_empty() {
         return Some(Vec::new());
     }
@@ -38,7 +38,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Fields> {
         let (name, after) = text(texts, name_len)?;
         let (value, after) = text(after, value_len)?;
         texts = after;
-        fields.push((name, value));
+        fields.push(Field { name, value });
     }
     Some(fields)
 }
@@ -48,8 +48,36 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     Some((usize::try_from(u32::from_le_bytes(*head)).ok()?, rest))
 }
 
-fn text(bytes: &[u8], len: usize) -> Option<(Vec<u8>, &[u8])> {
+fn text(bytes: &[u8], len: usize) -> Option<(String, &[u8])> {
     let (text, rest) = bytes.split_at_checked(len)?;
     let (_zero, rest) = rest.split_first()?;
-    Some((text.to_vec(), rest))
+    Some((super::lossy(text), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_list_is_four_zero_bytes_or_none() {
+        assert_eq!(write::<&str, &str>(&[]), [0; 4]);
+        assert_eq!(read(&[]), Some(Vec::new()));
+        assert_eq!(read(&[0; 4]), Some(Vec::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn fields_that_were_written_are_read_back(fields in proptest::collection::vec((".{0,20}", ".{0,20}"), 0..9)) {
+            let read: Vec<(String, String)> = read(&write(&fields)).unwrap()
+                .into_iter().map(|field| (field.name, field.value)).collect();
+            prop_assert_eq!(read, fields);
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>, count in 0..4_u32) {
+            let _ = read(&bytes);
+            let _ = read(&[count.to_le_bytes().as_slice(), &bytes].concat());
+        }
+    }
 }

@@ -67,7 +67,7 @@ impl Settings {
             vec![Problem {
                 path: String::new(),
                 wrong: format!("this is not JSON from line {line}, column {column} on"),
-                right: "write an object".into(),
+                right: "write an object, in a google.protobuf.StringValue".into(),
             }]
         })?;
         Self::from_value(&document)
@@ -282,7 +282,9 @@ mod tests {
     fn what_is_no_json_is_said_to_be_none() {
         assert_eq!(
             problems("{\n  nonsense"),
-            ["/: this is not JSON from line 2, column 3 on; write an object"]
+            [
+                "/: this is not JSON from line 2, column 3 on; write an object, in a google.protobuf.StringValue"
+            ]
         );
         assert_eq!(
             problems("3"),

@@ -1,6 +1,8 @@
 //! Reading the facts, and the observation made of them.
 
-use fusewire_core::{Field, Media, Observation, Response};
+use std::borrow::Cow;
+
+use fusewire_core::{Media, Observation, Response};
 
 use super::ended::{Ended, Said, ended};
 use super::flags::Flags;
@@ -35,15 +37,16 @@ pub fn observation<H: Host>(
 ) -> Option<Observation> {
     let answer = response(host, noted.trailers);
     let details = match noted.answered_ns {
-        Some(_) if answer.as_ref().is_some_and(is_routed) => "via_upstream".to_owned(),
-        _ => property(host, "response\0code_details").unwrap_or_default(),
+        Some(_) if answer.as_ref().is_some_and(is_routed) => Cow::Borrowed("via_upstream"),
+        _ => Cow::Owned(property(host, "response\0code_details").unwrap_or_default()),
     };
     let status = answer.as_ref().map_or(0, |answer| answer.status);
     // Where the provider answered nothing else has a say.
     let (flags, transport) = if details == "via_upstream" {
         (Flags::default(), None)
     } else {
-        let flags = number(host, "response\0flags").unwrap_or_default();
+        let flags = host.number("response\0flags");
+        let flags = flags.ok().flatten().unwrap_or_default();
         let transport = property(host, "upstream\0transport_failure_reason");
         (Flags(flags), transport)
     };
@@ -68,7 +71,7 @@ pub fn observation<H: Host>(
         failure,
         cause: failure.map(|_| match transport {
             Some(transport) => [&details, ": ", &transport].concat(),
-            None => details.clone(),
+            None => details.to_string(),
         }),
         latency_ms: latency_ns.checked_div(1_000_000).unwrap_or_default(),
         now_ms,
@@ -96,7 +99,8 @@ fn latency_ns<H: Host>(host: &H, noted: &Noted, host_ns: u64) -> u64 {
     if noted.whole {
         return since_it_came;
     }
-    number(host, "response\0backend_latency").unwrap_or(since_it_came)
+    let told = host.number("response\0backend_latency");
+    told.ok().flatten().unwrap_or(since_it_came)
 }
 
 /// Whether the request may be sent twice without harm (RFC 9110, section 9.2.2).
@@ -105,47 +109,132 @@ fn is_idempotent<H: Host>(host: &H) -> bool {
     ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method.as_str())
 }
 
-/// A property that is a whole number, which has eight bytes, the lowest first.
-fn number<H: Host>(host: &H, path: &str) -> Option<u64> {
-    let bytes = host.property(path).ok().flatten()?;
-    Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?))
-}
-
 /// The answer that the caller was given, but for its body.
 fn response<H: Host>(host: &H, has_trailers: bool) -> Option<Response> {
-    let mut status = None;
-    let mut headers = Vec::new();
-    for (name, value) in host.headers(Map::ResponseHeaders).ok()? {
-        if name == b":status" {
-            status = std::str::from_utf8(&value)
-                .ok()
-                .and_then(|text| text.parse().ok());
-        } else {
-            headers.push(field(name, value));
-        }
-    }
+    let mut headers = host.headers(Map::ResponseHeaders).ok()?;
+    let at = headers.iter().position(|field| field.name == ":status")?;
+    let status = headers.remove(at).value.parse().ok()?;
     let trailers = match has_trailers {
         true => host.headers(Map::ResponseTrailers).unwrap_or_default(),
         false => Vec::new(),
     };
     Some(Response {
-        status: status?,
+        status,
         headers,
-        trailers: trailers
-            .into_iter()
-            .map(|(name, value)| field(name, value))
-            .collect(),
+        trailers,
         body: None,
     })
 }
 
-fn field(name: Vec<u8>, value: Vec<u8>) -> Field {
-    let text = |bytes: Vec<u8>| match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    };
-    Field {
-        name: text(name),
-        value: text(value),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_host::FakeHost;
+    use fusewire_core::TransportFailure;
+
+    const MS: u64 = 1_000_000;
+
+    /// A request that came at 1 s, whose answer was whole at 3 s, seen at 9 s.
+    fn seen(host: &FakeHost, noted: Noted) -> Option<Observation> {
+        observation(&host, noted, 9_000 * MS, 77)
+    }
+
+    fn noted() -> Noted {
+        Noted {
+            came_ns: 1_000 * MS,
+            whole: true,
+            answered_ns: Some(3_000 * MS),
+            trailers: false,
+            body: None,
+        }
+    }
+
+    fn answered(status: &str, details: &str) -> FakeHost {
+        let host = FakeHost::default();
+        FakeHost::set(&host.response, &[(":status", status), ("retry-after", "7")]);
+        FakeHost::set(&host.request, &[(":method", "POST")]);
+        host.property_is("response\0code_details", details);
+        host.numbers
+            .borrow_mut()
+            .insert("response\0backend_latency".into(), 400 * MS);
+        host
+    }
+
+    #[test]
+    fn an_answer_is_told_with_its_status_and_fields() {
+        let host = answered("503", "via_upstream");
+        let seen = seen(
+            &host,
+            Noted {
+                body: Some(b"x".to_vec()),
+                ..noted()
+            },
+        )
+        .unwrap();
+        let answer = seen.response.unwrap();
+        assert_eq!(
+            (answer.status, answer.header("retry-after")),
+            (503, Some("7"))
+        );
+        assert_eq!(
+            (answer.header(":status"), answer.body.as_deref()),
+            (None, Some(&b"x"[..]))
+        );
+        assert_eq!(
+            (seen.failure, seen.now_ms, seen.idempotent),
+            (None, 77, false)
+        );
+    }
+
+    #[test]
+    fn what_bears_the_routers_mark_and_is_whole_needs_no_further_question() {
+        let host = answered("200", "direct_response");
+        host.response
+            .borrow_mut()
+            .push(("x-envoy-upstream-service-time".into(), "4".into()));
+        assert!(seen(&host, noted()).is_some());
+        let unfinished = Noted {
+            answered_ns: None,
+            ..noted()
+        };
+        assert_eq!(seen(&host, unfinished), None, "the details decide");
+    }
+
+    #[test]
+    fn the_time_that_a_caller_takes_to_send_or_receive_is_not_the_providers() {
+        let host = answered("200", "via_upstream");
+        assert_eq!(seen(&host, noted()).unwrap().latency_ms, 2_000);
+        let with_body = Noted {
+            whole: false,
+            ..noted()
+        };
+        assert_eq!(seen(&host, with_body).unwrap().latency_ms, 400);
+        let unfinished = Noted {
+            answered_ns: None,
+            ..noted()
+        };
+        assert_eq!(seen(&host, unfinished).unwrap().latency_ms, 8_000);
+    }
+
+    #[test]
+    fn a_failure_is_told_without_envoys_own_answer_and_with_its_cause() {
+        let host = answered(
+            "503",
+            "upstream_reset_before_response_started{remote_connection_failure}",
+        );
+        host.property_is(
+            "upstream\0transport_failure_reason",
+            "delayed_connect_error:_Connection_refused",
+        );
+        let seen = seen(&host, noted()).unwrap();
+        assert_eq!(
+            (seen.failure, seen.response),
+            (Some(TransportFailure::ConnectRefused), None)
+        );
+        assert!(
+            seen.cause
+                .unwrap()
+                .ends_with(": delayed_connect_error:_Connection_refused")
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`flags`] | Envoy's response flags |
-//! | [`ended`] | from response code details and flags to what went wrong, if anything did |
+//! | [`mod@ended`] | from response code details and flags to what went wrong, if anything did |
 //! | [`gather`] | reading the facts, and the observation made of them |
 
 pub mod ended;

@@ -13,7 +13,7 @@ use crate::store::slices::{Name, Slices};
 use crate::store::value::Value;
 
 use super::ask::{Asked, AskedRecord, rewrite};
-use super::message::{Answer, CounterKnown, CounterTold, RecordKnown, decoded};
+use super::message::{Answer, CounterKnown, CounterTold, RecordKnown};
 
 /// How long a value of the fleet's lives here, in ms, unless the fleet confirms it meanwhile: some
 /// time longer than an exchange, and so long that an Envoy which the fleet is lost to goes on by
@@ -29,14 +29,14 @@ pub fn learn<D: SharedData + ?Sized>(
 ) -> u64 {
     let mut refused = 0_u64;
     for (asked, known) in pairs(&asked.records, &answer.records, |a| &a.key, |k| &k.key) {
-        if known.refused.is_some() {
+        if known.refused {
             refused = refused.saturating_add(1);
         } else {
             let _ = record(groups, asked, known);
         }
     }
     for (told, known) in pairs(&asked.counters, &answer.counters, |a| &a.key, |k| &k.key) {
-        if known.refused.is_some() {
+        if known.refused {
             refused = refused.saturating_add(1);
         } else {
             let _ = counter(groups, asked.exchange, told, known);
@@ -69,14 +69,7 @@ fn record<D: SharedData + ?Sized>(
         Some((replacement, _)) if known.swapped == Some(true) => replacement,
         _ => &asked.have,
     };
-    let fleet = match &known.value {
-        None => expected.clone(),
-        Some(None) => None,
-        Some(Some(text)) => match decoded(text) {
-            Some(bytes) => Some(bytes),
-            None => return Ok(()),
-        },
-    };
+    let fleet = known.value.as_ref().unwrap_or(expected).clone();
     let surprising = fleet != *expected;
     let (key, now) = (asked.key.as_str(), groups.now_ms);
     groups.change(group_of(key), |group| {
@@ -186,18 +179,17 @@ fn counted(before: &Counter, exchange: u64, told: &CounterTold, known: &CounterK
 }
 
 /// What was counted between each two moments, from what was counted since each.
-fn slices(since: &[u64], tallies: &[BTreeMap<String, u64>]) -> Slices {
+fn slices(since: &[u64], tallies: &[Vec<(Name, u64)>]) -> Slices {
     let mut slices = Slices::default();
     for (at, (moment, tally)) in since.iter().zip(tallies).enumerate() {
         let later = at.checked_add(1).and_then(|next| tallies.get(next));
         for (name, sum) in tally {
             let after = later
-                .and_then(|later| later.get(name))
-                .copied()
-                .unwrap_or_default();
-            if let Some(name) = Name::new(name) {
-                slices.add(*moment, name, sum.saturating_sub(after));
-            }
+                .into_iter()
+                .flatten()
+                .find(|(other, _)| other == name)
+                .map_or(0, |(_, sum)| *sum);
+            slices.add(*moment, *name, sum.saturating_sub(after));
         }
     }
     slices

@@ -152,7 +152,7 @@ mod tests {
     fn a_lease_that_is_damaged_is_taken() {
         let data = Fake::default();
         let lease = Lease::new("fusewire", 1, 250);
-        data.overwrite("fusewire-envoy/1/leader/fusewire", b"\xff\x00junk");
+        data.write("fusewire-envoy/1/leader/fusewire", b"\xff\x00junk");
         assert!(lease.hold(&data, 10_000).is_some());
     }
 }

@@ -1,7 +1,5 @@
 //! One worker's part in the exchange, tick by tick.
 
-use serde_json::json;
-
 use crate::config::FleetSettings;
 use crate::host::{Buffer, Call, Host, Level, Map};
 use crate::metrics::Metric;
@@ -19,10 +17,10 @@ use super::message::{Answer, Question};
 pub const TICK_MS: u64 = 50;
 
 /// How often the store is swept, in ms.
-const SWEEP_EVERY_MS: u64 = 1_000;
+const SWEEP_EVERY_MS: u64 = 250;
 
 /// How many groups are swept at once.
-const SWEPT: usize = GROUPS / 16;
+const SWEPT: usize = GROUPS / 4;
 
 /// How long past its limit an answer is waited for, in ms. Envoy tells of its absence itself; were
 /// that lost, the exchange would stand still.
@@ -139,7 +137,8 @@ impl Member {
             records: asked.records.iter().map(|record| record.told()).collect(),
             counters: asked.counters.clone(),
         };
-        let body = json!(question).to_string();
+        // Texts, numbers and lists: nothing that JSON cannot have.
+        let body = serde_json::to_vec(&question).unwrap_or_default();
         let bearer = fleet
             .token
             .as_ref()
@@ -156,7 +155,7 @@ impl Member {
         let sent = desk.host.call(&Call {
             cluster: &fleet.cluster,
             headers: &headers,
-            body: body.as_bytes(),
+            body: &body,
             timeout_ms: u32::try_from(fleet.timeout_ms).unwrap_or(u32::MAX),
         });
         match sent {
@@ -246,19 +245,18 @@ impl Member {
         if mode == self.mode {
             return;
         }
-        self.mode = mode;
+        let before = std::mem::replace(&mut self.mode, mode);
         self.lease.note(desk.host, mode, now_ms);
-        match mode {
-            Mode::Lost => {
-                let line = format!("fusewire: fleet lost: {why}; this Envoy decides by itself");
-                desk.host.log(Level::Warn, &line);
-            }
-            Mode::Shared | Mode::Unknown => {
-                desk.host.log(
-                    Level::Info,
-                    "fusewire: fleet back: what it knows is shared again",
-                );
-            }
+        if mode == Mode::Lost {
+            let line = format!("fusewire: fleet lost: {why}; this Envoy decides by itself");
+            desk.host.log(Level::Warn, &line);
+        } else {
+            let again = match before {
+                Mode::Lost => "back",
+                _ => "found",
+            };
+            let line = format!("fusewire: fleet {again}: what it knows is shared");
+            desk.host.log(Level::Info, &line);
         }
     }
 }
@@ -279,12 +277,12 @@ fn read<H: Host>(host: &H, came: bool, size: u32) -> Result<Answer, String> {
         return Err("it did not answer".into());
     }
     let status = host.header(Map::CallHeaders, ":status").ok().flatten();
-    let status = status.as_deref().unwrap_or_default();
-    if status != b"200" {
-        return Err(format!("it answered {}", String::from_utf8_lossy(status)));
+    let status = status.unwrap_or_default();
+    if status != "200" {
+        return Err(format!("it answered {status}"));
     }
     let body = host
         .buffer(Buffer::CallBody, 0, size)
         .map_err(|status| format!("its answer cannot be read ({status})"))?;
-    serde_json::from_slice(&body).map_err(|error| format!("it answered what is no answer: {error}"))
+    Answer::read(&body).ok_or_else(|| "it answered what is no answer".to_owned())
 }

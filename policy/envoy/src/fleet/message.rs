@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::store::slices::Name;
 
 /// What the fleet is told and asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,53 +72,97 @@ pub struct Slice {
 }
 
 /// What the fleet answers.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The present time on the fleet's clock.
     pub now_ms: u64,
     /// Values.
-    #[serde(default)]
     pub records: Vec<RecordKnown>,
     /// Counters.
-    #[serde(default)]
     pub counters: Vec<CounterKnown>,
 }
 
 /// What the fleet has under a key.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordKnown {
     /// The key.
     pub key: String,
     /// Whether the replacement took its place; `None`: there was none.
-    #[serde(default)]
     pub swapped: Option<bool>,
     /// What the fleet has, where that is not what this Envoy takes it to have.
-    #[serde(default, deserialize_with = "present")]
-    pub value: Option<Option<String>>,
-    /// Why the fleet did nothing about this key.
-    #[serde(default)]
-    pub refused: Option<String>,
+    pub value: Option<Option<Vec<u8>>>,
+    /// Whether the fleet did nothing about this key.
+    pub refused: bool,
 }
 
 /// What the fleet has counted.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterKnown {
     /// The counter's key.
     pub key: String,
     /// Whose counts these are.
     pub epoch: u64,
-    /// Sums by lane, one for each moment asked for.
-    #[serde(default)]
-    pub tallies: Vec<BTreeMap<String, u64>>,
-    /// Why the fleet did nothing about this counter.
-    #[serde(default)]
-    pub refused: Option<String>,
+    /// Sums by lane, one list for each moment asked for.
+    pub tallies: Vec<Vec<(Name, u64)>>,
+    /// Whether the fleet did nothing about this counter.
+    pub refused: bool,
 }
 
-/// Tells a member that is null from one that is missing.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::<String>::deserialize(from).map(Some)
+impl Answer {
+    /// Reads an answer; `None` where it is none. What makes no sense in it is left out.
+    #[must_use]
+    pub fn read(json: &[u8]) -> Option<Self> {
+        let document: Value = serde_json::from_slice(json).ok()?;
+        let list = |name: &str| {
+            document
+                .get(name)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        Some(Self {
+            now_ms: document.get("now-ms")?.as_u64()?,
+            records: list("records").filter_map(RecordKnown::read).collect(),
+            counters: list("counters").filter_map(CounterKnown::read).collect(),
+        })
+    }
+}
+
+impl RecordKnown {
+    fn read(record: &Value) -> Option<Self> {
+        let value = match record.get("value") {
+            None => None,
+            Some(Value::Null) => Some(None),
+            Some(text) => Some(Some(decoded(text.as_str()?)?)),
+        };
+        Some(Self {
+            key: record.get("key")?.as_str()?.to_owned(),
+            swapped: record.get("swapped").and_then(Value::as_bool),
+            value,
+            refused: is_refused(record),
+        })
+    }
+}
+
+impl CounterKnown {
+    fn read(counter: &Value) -> Option<Self> {
+        let sums = |tally: &Value| {
+            let lanes = tally.as_object().into_iter().flatten();
+            let sum = |(name, sum): (&String, &Value)| Some((Name::new(name)?, sum.as_u64()?));
+            lanes.filter_map(sum).collect()
+        };
+        let tallies = counter.get("tallies").and_then(Value::as_array);
+        Some(Self {
+            key: counter.get("key")?.as_str()?.to_owned(),
+            epoch: counter.get("epoch")?.as_u64()?,
+            tallies: tallies.into_iter().flatten().map(sums).collect(),
+            refused: is_refused(counter),
+        })
+    }
+}
+
+fn is_refused(item: &Value) -> bool {
+    item.get("refused").is_some_and(|why| !why.is_null())
 }
 
 /// Bytes as text.
@@ -136,13 +183,32 @@ mod tests {
 
     #[test]
     fn a_value_that_is_null_is_told_from_one_that_is_missing() {
-        let read = |json| serde_json::from_str::<RecordKnown>(json).unwrap().value;
-        assert_eq!(read(r#"{"key": "k"}"#), None);
-        assert_eq!(read(r#"{"key": "k", "value": null}"#), Some(None));
+        let read = |json: &str| {
+            let json = format!(r#"{{"now-ms": 1, "records": [{json}]}}"#);
+            let records = Answer::read(json.as_bytes()).unwrap().records;
+            records.into_iter().next().map(|record| record.value)
+        };
+        assert_eq!(read(r#"{"key": "k"}"#), Some(None));
+        assert_eq!(read(r#"{"key": "k", "value": null}"#), Some(Some(None)));
         assert_eq!(
             read(r#"{"key": "k", "value": "eA=="}"#),
-            Some(Some("eA==".into()))
+            Some(Some(Some(b"x".to_vec())))
         );
+        assert_eq!(read(r#"{"key": "k", "value": "no base64"}"#), None);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_none() {
+        for json in [
+            "",
+            "[]",
+            "{}",
+            r#"{"now-ms": -1}"#,
+            r#"{"now-ms": "1"}"#,
+            "no json",
+        ] {
+            assert_eq!(Answer::read(json.as_bytes()), None, "{json}");
+        }
     }
 
     #[test]

@@ -23,3 +23,6 @@ pub mod member;
 pub mod message;
 
 pub use member::Member;
+
+#[cfg(test)]
+mod tests;

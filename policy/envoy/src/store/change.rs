@@ -245,10 +245,17 @@ pub fn expiry(now_ms: u64, ttl_ms: u64) -> u64 {
 
 /// The name of a group in shared data.
 fn name(number: usize) -> String {
+    let digit = |unit: usize| {
+        let digit = number.checked_div(unit).unwrap_or_default() % 10;
+        u32::try_from(digit)
+            .ok()
+            .and_then(|digit| char::from_digit(digit, 10))
+            .unwrap_or('0')
+    };
     let mut name = String::with_capacity(KEYS_BEGIN.len().saturating_add(4));
     name.push_str(KEYS_BEGIN);
     name.push('g');
-    name.push_str(&number.to_string());
+    name.extend([100, 10, 1].map(digit));
     name
 }
 

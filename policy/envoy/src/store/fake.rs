@@ -6,26 +6,28 @@ use std::collections::HashMap;
 use super::shared::SharedData;
 use crate::host::Status;
 
+type Hook = Box<dyn FnOnce(&Fake)>;
+
 /// Shared data as Envoy has it: a number for each write of the whole process, and no removal.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Fake {
     values: RefCell<HashMap<String, (Vec<u8>, u32)>>,
     writes: Cell<u32>,
-    /// What the next writes come to instead, the last of the list first.
+    /// What the next writes of groups come to instead, the last of the list first.
     pub(crate) trouble: RefCell<Vec<Trouble>>,
+    /// What another worker does just before the next write of a group.
+    pub(crate) ahead: RefCell<Option<Hook>>,
 }
 
 /// What goes wrong with a write.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Trouble {
     /// It goes well.
-    None,
-    /// The host says that the value has changed, and it has not.
+    Nothing,
+    /// The host says that the value has changed.
     Mismatch,
     /// The host fails.
     Fails(u32),
-    /// Another writer is ahead, with these bytes.
-    Ahead(Vec<u8>),
 }
 
 impl Fake {
@@ -34,27 +36,25 @@ impl Fake {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.values
-            .borrow()
-            .values()
-            .map(|(value, _)| value.len())
-            .sum()
+        let values = self.values.borrow();
+        values.values().map(|(value, _)| value.len()).sum()
     }
 
-    /// Writes whatever was there.
-    pub(crate) fn overwrite(&self, key: &str, value: &[u8]) {
-        self.write(key, value);
+    pub(crate) fn writes(&self) -> u32 {
+        self.writes.get()
     }
 
-    pub(crate) fn keys(&self) -> Vec<String> {
-        self.values.borrow().keys().cloned().collect()
+    /// Replaces every value by these bytes.
+    pub(crate) fn damage(&self, bytes: &[u8]) {
+        for (value, _) in self.values.borrow_mut().values_mut() {
+            *value = bytes.to_vec();
+        }
     }
 
-    fn write(&self, key: &str, value: &[u8]) {
+    pub(crate) fn write(&self, key: &str, value: &[u8]) {
         self.writes.set(self.writes.get() + 1);
-        self.values
-            .borrow_mut()
-            .insert(key.to_owned(), (value.to_vec(), self.writes.get()));
+        let write = (value.to_vec(), self.writes.get());
+        self.values.borrow_mut().insert(key.to_owned(), write);
     }
 }
 
@@ -64,12 +64,17 @@ impl SharedData for Fake {
     }
 
     fn set(&self, key: &str, value: &[u8], cas: u32) -> Result<(), Status> {
-        let trouble = self.trouble.borrow_mut().pop();
-        match trouble {
-            None | Some(Trouble::None) => {}
-            Some(Trouble::Mismatch) => return Err(Status::CAS_MISMATCH),
-            Some(Trouble::Fails(status)) => return Err(Status(status)),
-            Some(Trouble::Ahead(theirs)) => self.write(key, &theirs),
+        if key.contains("/g") {
+            let trouble = self.trouble.borrow_mut().pop();
+            match trouble {
+                None | Some(Trouble::Nothing) => {}
+                Some(Trouble::Mismatch) => return Err(Status::CAS_MISMATCH),
+                Some(Trouble::Fails(status)) => return Err(Status(status)),
+            }
+            let ahead = self.ahead.borrow_mut().take();
+            if let Some(ahead) = ahead {
+                ahead(self);
+            }
         }
         let held = self.values.borrow().get(key).map(|(_, cas)| *cas);
         if held.is_some_and(|held| cas != 0 && cas != held) {
@@ -77,5 +82,15 @@ impl SharedData for Fake {
         }
         self.write(key, value);
         Ok(())
+    }
+}
+
+impl<D: SharedData + ?Sized> SharedData for &D {
+    fn get(&self, key: &str) -> Result<Option<(Vec<u8>, u32)>, Status> {
+        (**self).get(key)
+    }
+
+    fn set(&self, key: &str, value: &[u8], cas: u32) -> Result<(), Status> {
+        (**self).set(key, value, cas)
     }
 }

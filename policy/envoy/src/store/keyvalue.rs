@@ -204,16 +204,10 @@ impl<'a, D: SharedData + ?Sized> SharedStore<'a, D> {
         {
             return Ok(tally);
         }
-        let waiting = self.company.and_then(|company| company.take(key));
-        if waiting
-            .as_ref()
-            .is_some_and(|waiting| waiting.window.epoch > window.epoch)
-        {
-            self.write(window, &lanes, None)?;
-            let waiting = waiting.as_ref();
-            return waiting.map_or(Ok(Tally::default()), |w| {
-                self.write(&w.window, &[], Some(w))
-            });
+        let mut waiting = self.company.and_then(|company| company.take(key));
+        // An outcome of an earlier epoch takes nothing along of a later one.
+        if let Some(later) = waiting.take_if(|waiting| waiting.window.epoch > window.epoch) {
+            self.write(&later.window, &[], Some(&later))?;
         }
         self.write(window, &lanes, waiting.as_ref())
     }

@@ -36,7 +36,7 @@ pub mod value;
 #[cfg(test)]
 pub(crate) mod fake;
 #[cfg(test)]
-mod model;
+mod tests;
 
 pub use change::{Notes, Scope};
 pub use company::Company;

@@ -54,50 +54,34 @@ impl Name {
     }
 }
 
-/// Sums by lane.
+/// Sums by lane, in order of the names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sums(Vec<(Name, u64)>);
 
 impl Sums {
     /// Adds to a lane, at most up to [`AMOUNT_MAX`].
     pub fn add(&mut self, name: Name, amount: u64) {
-        match self.0.iter_mut().find(|(held, _)| *held == name) {
-            Some((_, sum)) => *sum = sum.saturating_add(amount).min(AMOUNT_MAX),
-            None => self.0.push((name, amount.min(AMOUNT_MAX))),
+        // Few lanes, so that looking at each is the fastest way.
+        let at = self.0.iter().position(|(held, _)| *held >= name);
+        match at.and_then(|at| self.0.get_mut(at)) {
+            Some((held, sum)) if *held == name => {
+                *sum = sum.saturating_add(amount).min(AMOUNT_MAX);
+            }
+            _ => {
+                let at = at.unwrap_or(self.0.len());
+                self.0.insert(at, (name, amount.min(AMOUNT_MAX)));
+            }
         }
     }
 
-    /// The sum of a lane.
+    /// As the policy wants them.
     #[must_use]
-    pub fn amount(&self, name: Name) -> u64 {
-        self.0
-            .iter()
-            .find(|(held, _)| *held == name)
-            .map_or(0, |(_, sum)| *sum)
-    }
-
-    /// Whether all sums are zero.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|(_, sum)| *sum == 0)
-    }
-
-    /// Each lane with its sum.
-    pub fn iter(&self) -> impl Iterator<Item = (Name, u64)> + '_ {
-        self.0.iter().copied()
-    }
-
-    /// As the policy wants them: in order of the names.
-    #[must_use]
-    pub fn into_lanes(mut self) -> Vec<Lane> {
-        self.0.sort_unstable_by_key(|(name, _)| *name);
-        self.0
-            .into_iter()
-            .map(|(name, amount)| Lane {
-                name: name.text(),
-                amount,
-            })
-            .collect()
+    pub fn into_lanes(self) -> Vec<Lane> {
+        let lane = |(name, amount): (Name, u64)| Lane {
+            name: name.text(),
+            amount,
+        };
+        self.0.into_iter().map(lane).collect()
     }
 }
 

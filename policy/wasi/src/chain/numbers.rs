@@ -28,25 +28,41 @@ struct Memory {
     past: Past,
     values: RefCell<BTreeMap<String, Vec<u8>>>,
     ids: Cell<u64>,
+    steps: Cell<u32>,
+}
+
+impl Memory {
+    fn step(&self) {
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    fn put(&self, key: &str, value: &[u8]) {
+        self.values.borrow_mut().insert(key.into(), value.to_vec());
+    }
 }
 
 impl Bucket for &Memory {
     fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.step();
         Ok(self.values.borrow().get(key).cloned())
     }
 
     fn set(&self, key: &str, value: &[u8]) -> Result<(), Failure> {
-        self.values.borrow_mut().insert(key.into(), value.to_vec());
+        self.step();
+        self.put(key, value);
         Ok(())
     }
 
     fn delete(&self, key: &str) -> Result<(), Failure> {
+        self.step();
         self.values.borrow_mut().remove(key);
         Ok(())
     }
 
     fn increment(&self, key: &str, by: u64) -> Result<u64, Failure> {
-        let held = self.get(key)?.unwrap_or(b"0".to_vec());
+        self.step();
+        let held = self.values.borrow().get(key).cloned();
+        let held = held.unwrap_or(b"0".to_vec());
         let held: u64 = std::str::from_utf8(&held).unwrap().parse().unwrap();
         let largest = match self.past {
             Past::FailsSigned => i64::MAX as u64,
@@ -61,7 +77,7 @@ impl Bucket for &Memory {
             (None, Past::FailsAtTheTop) => (largest, Err(Failure::Unavailable)),
             (None, _) => return Err(Failure::Unavailable),
         };
-        self.set(key, kept.to_string().as_bytes())?;
+        self.put(key, kept.to_string().as_bytes());
         answer
     }
 
@@ -77,6 +93,7 @@ fn memory(past: Past) -> Memory {
         past,
         values: RefCell::default(),
         ids: Cell::new(0),
+        steps: Cell::new(0),
     }
 }
 
@@ -153,4 +170,23 @@ fn a_bucket_that_has_lost_part_of_a_value_says_so_and_does_not_go_in_circles() {
         assert_eq!(chain.read("k").unwrap().0.as_deref(), Some(&value[..]));
         memory.values.borrow_mut().remove("k#first");
     }
+}
+
+/// As `README.md` says: each may be a round trip.
+#[test]
+fn a_value_is_read_in_five_steps_and_replaced_in_eight_more() {
+    let memory = memory(Past::Fails);
+    let chain = Chain::new(&memory);
+    let taken = || memory.steps.replace(0);
+    for value in [b"a", b"b"] {
+        let (_, seen) = chain.read("k").unwrap();
+        assert!(chain.replace("k", seen, value).unwrap());
+    }
+    taken();
+    assert_eq!(chain.read("absent").unwrap().0, None);
+    assert_eq!(taken(), 1);
+    let (_, seen) = chain.read("k").unwrap();
+    assert_eq!(taken(), 5);
+    assert!(chain.replace("k", seen, b"c").unwrap());
+    assert_eq!(taken(), 8);
 }

@@ -50,7 +50,8 @@ impl<H: Host> Vm<H> {
     /// A configuration, or a stream under one, begins.
     pub fn on_context_create(&mut self, context: u32, parent: u32) {
         if let Some((root, _)) = self.roots.get(&parent) {
-            self.streams.insert(context, Stream::new(Rc::clone(root)));
+            let stream = || Stream::new(Rc::clone(root));
+            self.streams.entry(context).or_insert_with(stream);
         }
     }
 
@@ -233,3 +234,6 @@ impl<H: Host> Vm<H> {
         stream.delete(&mut desk);
     }
 }
+
+#[cfg(test)]
+mod tests;
