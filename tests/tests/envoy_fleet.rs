@@ -77,10 +77,8 @@ async fn a_trip_on_one_envoy_refuses_on_the_other() {
         0,
         "a trip is told once"
     );
-    assert_eq!(
-        other.count("admitted").await,
-        other.count("outcome.success").await
-    );
+    let admitted = other.count("admitted").await;
+    other.counted("outcome.success", admitted).await;
 }
 
 #[tokio::test]
@@ -265,7 +263,7 @@ async fn a_host_that_hangs_or_answers_nonsense_holds_no_call_up() {
         Reply::Reset,
         Reply::status(500),
         Reply::ok("nonsense"),
-        Reply::ok(r#"{"now-ms": 1, "records": [{"key": "x"}, 7], "counters": {}}"#),
+        Reply::ok(r#"{"records": [], "counters": []}"#),
     ] {
         let (upstream, host) = (Upstream::start().await, Upstream::start().await);
         host.say(reply.clone());

@@ -41,7 +41,7 @@ async fn three_are_failures(envoy: &Envoy, details: &str) {
             let _ = answer.bytes().await;
         }
     }
-    envoy.counted("outcome.failure", 3).await;
+    envoy.counted("transition.to_open", 1).await;
     let refused = envoy.get("/atlas").await;
     assert_eq!(header(&refused, "fusewire-refused"), "open");
     let streams = envoy.ended_streams(4).await;

@@ -56,6 +56,14 @@ impl Artefact {
         }
     }
 
+    /// The profile of the workspace's manifest that it is compiled with.
+    pub(crate) fn profile(self) -> &'static str {
+        match self {
+            Self::Envoy | Self::EnvoyDrive | Self::EmptyFilter => "wasm-speed",
+            _ => "wasm",
+        }
+    }
+
     /// The name of the file that cargo makes.
     pub(crate) fn compiled_file(self) -> String {
         let library = match self {

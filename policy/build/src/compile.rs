@@ -11,9 +11,6 @@ use std::{env, fs};
 use crate::toolchain::Toolchain;
 use crate::{Artefact, Place, Result, TARGET};
 
-/// The profile in the workspace's manifest that policies are built with.
-const PROFILE: &str = "wasm";
-
 /// What reaches the inner cargo of the variables whose names begin with `CARGO`: where the user
 /// keeps crates and how they are fetched, what is printed, and the tokens that keep both cargos
 /// together within the number of jobs allowed.
@@ -50,7 +47,8 @@ pub(crate) fn core_module(
         )
         // The outer cargo has already brought the lock file up to date.
         .args(["build", "--locked", "--package", package])
-        .args(["--profile", PROFILE, "--target", TARGET, "--target-dir"])
+        .args(["--profile", artefact.profile(), "--target", TARGET])
+        .arg("--target-dir")
         .arg(&target_directory);
     if let Some(feature) = artefact.feature() {
         cargo.args(["--features", feature]);
@@ -73,7 +71,7 @@ pub(crate) fn core_module(
     }
     let path = target_directory
         .join(TARGET)
-        .join(PROFILE)
+        .join(artefact.profile())
         .join(artefact.compiled_file());
     fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }

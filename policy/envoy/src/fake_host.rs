@@ -3,9 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use fusewire_core::Field;
-
 use crate::host::{Buffer, Call, Host, Level, LocalResponse, Map, MetricKind, Status};
+use crate::pairs;
 use crate::store::SharedData;
 use crate::store::fake::Fake;
 
@@ -116,14 +115,9 @@ impl Host for &FakeHost {
             .map(|(_, value)| value.clone()))
     }
 
-    fn headers(&self, map: Map) -> Result<Vec<Field>, Status> {
+    fn header_pairs(&self, map: Map) -> Result<Vec<u8>, Status> {
         self.strange()?;
-        let list = self.list(map).borrow();
-        let field = |(name, value): &(String, String)| Field {
-            name: name.clone(),
-            value: value.clone(),
-        };
-        Ok(list.iter().map(field).collect())
+        Ok(pairs::write(&self.list(map).borrow()))
     }
 
     fn add_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status> {

@@ -3,8 +3,6 @@
 //! Every question may be answered with any [`Status`]: there is no call here that cannot fail, and
 //! no number that a host could answer with that is not a value of the type.
 
-use fusewire_core::Field;
-
 use crate::store::SharedData;
 
 /// How a host call ended, where it did not succeed: the ABI's number, whichever it is.
@@ -141,8 +139,8 @@ pub trait Host: SharedData {
     /// The value of a header field; `None` where there is none.
     fn header(&self, map: Map, name: &str) -> Result<Option<String>, Status>;
 
-    /// All header fields, in order.
-    fn headers(&self, map: Map) -> Result<Vec<Field>, Status>;
+    /// All header fields, as [`pairs`](crate::pairs) reads them.
+    fn header_pairs(&self, map: Map) -> Result<Vec<u8>, Status>;
 
     /// Adds a header field.
     fn add_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status>;

@@ -9,17 +9,19 @@
 //! | module | subject | may use |
 //! |---|---|---|
 //! | [`host`] | what the filter asks of Envoy, as a trait, and the numbers of the ABI | |
-//! | `abi` | the same over the ABI itself: the only unsafe code; WebAssembly alone | host, vm |
+//! | `abi` | the same over the ABI itself: the only unsafe code | host, pairs, vm |
+//! | [`pairs`] | lists of header fields, as the ABI writes them | |
 //! | [`config`] | the filter's settings, read from JSON with every problem at its place | |
 //! | [`target`] | whom a request is made to | config, host |
 //! | [`store`] | the policy's key-value store on shared data | host |
-//! | [`facts`] | what Envoy knows of a stream's end, as an observation | host |
+//! | [`facts`] | what Envoy knows of a stream's end, as an observation | host, pairs |
 //! | [`reply`] | the filter's own answer | |
 //! | [`entropy`] | random bits where there is no source of them | |
 //! | [`metrics`] | the fixed set of counters and gauges | host |
-//! | [`fleet`] | the exchange with a Fusewire host | store, host, config |
-//! | [`fleet`] | the exchange with a Fusewire host | store, root |
+//! | [`holding`] | admissions that hold | |
+//! | [`deferred`] | good answers, which are judged a few at a time | facts |
 //! | [`root`] | one configuration at work: what its streams share | all above |
+//! | [`fleet`] | the exchange with a Fusewire host | store, root |
 //! | [`stream`] | one request, from admission to settlement | root |
 //! | [`vm`] | all configurations and streams of one worker, and Envoy's callbacks | all |
 //! | `drive` | the door for tests, with the feature `drive` alone | store |
@@ -44,6 +46,7 @@
 #[cfg(any(target_arch = "wasm32", test))]
 mod abi;
 pub mod config;
+pub mod deferred;
 #[cfg(feature = "drive")]
 mod drive;
 pub mod entropy;
@@ -51,9 +54,10 @@ pub mod facts;
 #[cfg(test)]
 mod fake_host;
 pub mod fleet;
-
+pub mod holding;
 pub mod host;
 pub mod metrics;
+pub mod pairs;
 pub mod reply;
 pub mod root;
 pub mod store;

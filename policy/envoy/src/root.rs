@@ -3,12 +3,15 @@
 use std::cell::Cell;
 
 use fusewire_core::config::duration::format_ms;
-use fusewire_core::{Context, Event, EventKind, Phase};
+use fusewire_core::{Context, Effect, Ending, Event, EventKind, Permit, Phase};
 
 use crate::config::Settings;
+use crate::deferred::Deferred;
 use crate::entropy::Entropy;
+use crate::facts::Good;
+use crate::holding::Holding;
 use crate::host::{Host, Level};
-use crate::metrics::Metrics;
+use crate::metrics::{Metric, Metrics};
 use crate::store::{Company, Notes, Scope, SharedStore};
 
 /// One configuration at work.
@@ -24,6 +27,12 @@ pub struct Root {
     pub notes: Notes,
     /// Counts that wait for company.
     pub company: Company,
+    /// Admissions that hold.
+    pub holding: Holding,
+    /// Good answers that are not judged yet.
+    deferred: Deferred,
+    /// Whether its end has come, so that nothing may wait any more.
+    retired: Cell<bool>,
     /// How far the fleet's clock is ahead of this host's, in ms.
     pub ahead_ms: Cell<i64>,
 }
@@ -50,6 +59,9 @@ impl Root {
             instance,
             notes: Notes::default(),
             company: Company::default(),
+            holding: Holding::default(),
+            deferred: Deferred::default(),
+            retired: Cell::new(false),
             ahead_ms: Cell::new(0),
             settings,
         }
@@ -86,6 +98,67 @@ impl Root {
     ) -> SharedStore<'a, H> {
         SharedStore::new(host, &self.notes, &self.scope, millis(host_ns))
             .with_company(&self.company, patient)
+    }
+
+    /// Has a good answer judged with others; at once, where nothing may wait any more.
+    pub fn defer<H: Host>(&self, desk: &mut Desk<'_, H>, permit: Permit, good: Good) {
+        if self.deferred.push(permit, good) || self.retired.get() {
+            self.settle_deferred(desk);
+        }
+    }
+
+    /// Judges the good answers that wait.
+    pub fn settle_deferred<H: Host>(&self, desk: &mut Desk<'_, H>) {
+        for (permit, good) in self.deferred.take() {
+            let seen = good.observation(self.fleet_ms(good.came_ns));
+            let verdict = self.settings.policy.classify(&permit.target, &seen);
+            self.settle(desk, &permit, &Ending::Judged(verdict), good.came_ns, None);
+        }
+    }
+
+    /// Tells the policy how a call ended.
+    pub fn settle<H: Host>(
+        &self,
+        desk: &mut Desk<'_, H>,
+        permit: &Permit,
+        ending: &Ending,
+        now_ns: u64,
+        fingerprint: Option<u64>,
+    ) {
+        // Nobody waits for a success to be known.
+        let patient = match ending {
+            Ending::Judged(verdict) => {
+                desk.metrics.outcome(desk.host, verdict);
+                verdict.effect == Effect::Success && !self.retired.get()
+            }
+            Ending::Dropped => {
+                desk.metrics.count(desk.host, Metric::Dropped);
+                false
+            }
+        };
+        #[cfg(feature = "drive")]
+        crate::drive::judged(desk.host, ending);
+        let context = self.context(desk, now_ns, fingerprint);
+        let mut store = self.store(desk.host, now_ns, patient);
+        match self
+            .settings
+            .policy
+            .settle(&mut store, permit, ending, &context)
+        {
+            Ok(events) => self.tell(desk, &events),
+            // Only a store that answers later suspends a call.
+            Err(_) => desk.metrics.count(desk.host, Metric::HostError),
+        }
+    }
+
+    /// Settles whatever waits, as the end of this configuration has come.
+    pub fn retire<H: Host>(&self, desk: &mut Desk<'_, H>) {
+        self.settle_deferred(desk);
+        self.retired.set(true);
+        if let Ok(now_ns) = desk.host.now_ns() {
+            self.store(desk.host, now_ns, true).flush_all();
+        }
+        desk.metrics.notes(desk.host, &self.notes);
     }
 
     /// Counts and logs what happened in a call of the policy.

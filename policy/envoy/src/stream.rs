@@ -5,13 +5,14 @@
 
 use std::rc::Rc;
 
-use fusewire_core::{Decision, Effect, Ending, Permit, Refusal, RefusalReason};
+use fusewire_core::{Decision, Effect, Ending, Permit, Refusal, RefusalReason, Target};
 
-use crate::facts::{Noted, observation};
+use crate::facts::{Good, Noted, observation};
+use crate::holding::Moment;
 use crate::host::{Action, Buffer, Host, Map};
 use crate::metrics::Metric;
 use crate::reply;
-use crate::root::{Desk, Root};
+use crate::root::{Desk, Root, millis};
 use crate::target;
 
 /// One request.
@@ -60,16 +61,19 @@ impl Stream {
             desk.metrics.count(desk.host, Metric::HostError);
             return Action::Continue;
         };
-        let context = root.context(desk, now_ns, None);
-        let mut store = root.store(desk.host, now_ns, false);
-        let Ok(admission) = root.settings.policy.admit(&mut store, &target, &context) else {
-            // Only a store that answers later suspends a call.
-            desk.metrics.count(desk.host, Metric::HostError);
-            return Action::Continue;
+        // Read before any record is, so that a change in between is told by it.
+        let moment = root.scope.turn(desk.host).map(|turn| Moment {
+            turn,
+            host_ms: millis(now_ns),
+            fleet_ms: root.fleet_ms(now_ns),
+        });
+        let held = moment.and_then(|moment| root.holding.permit(&target, moment));
+        let decision = match held {
+            Some(permit) => Ok(permit),
+            None => ask(root, desk, &target, now_ns, moment),
         };
-        root.tell(desk, &admission.events);
-        match admission.decision {
-            Decision::Allowed(permit) => {
+        match decision {
+            Ok(permit) => {
                 desk.metrics.count(desk.host, Metric::Admitted);
                 let noted = Noted {
                     came_ns: now_ns,
@@ -81,7 +85,8 @@ impl Stream {
                 self.state = State::Admitted { permit, noted };
                 Action::Continue
             }
-            Decision::Refused(refusal) => self.refuse(desk, refusal),
+            Err(Some(refusal)) => self.refuse(desk, refusal),
+            Err(None) => Action::Continue,
         }
     }
 
@@ -153,23 +158,34 @@ impl Stream {
         let Some((permit, noted)) = self.take() else {
             return;
         };
+        let root = &self.root;
+        if !permit.probe
+            && let Some(good) = Good::of(desk.host, &noted)
+        {
+            root.defer(desk, permit, good);
+            return;
+        }
+        root.settle_deferred(desk);
         let now_ns = desk.host.now_ns().unwrap_or(noted.came_ns);
-        let now_ms = self.root.fleet_ms(now_ns);
-        let ending = match observation(desk.host, noted, now_ns, now_ms) {
+        match observation(desk.host, noted, now_ns, root.fleet_ms(now_ns)) {
             Some(seen) => {
-                let policy = &self.root.settings.policy;
-                Ending::Judged(policy.classify(&permit.target, &seen))
+                let verdict = root.settings.policy.classify(&permit.target, &seen);
+                let digest = match verdict.effect {
+                    Effect::Failure => fingerprint(desk.host),
+                    _ => None,
+                };
+                root.settle(desk, &permit, &Ending::Judged(verdict), now_ns, digest);
             }
-            None => Ending::Dropped,
-        };
-        self.settle(desk, &permit, &ending, now_ns);
+            None => root.settle(desk, &permit, &Ending::Dropped, now_ns, None),
+        }
     }
 
     /// Settles a request that was not logged: nothing is known of its end.
     pub fn delete<H: Host>(mut self, desk: &mut Desk<'_, H>) {
         if let Some((permit, noted)) = self.take() {
             let now_ns = desk.host.now_ns().unwrap_or(noted.came_ns);
-            self.settle(desk, &permit, &Ending::Dropped, now_ns);
+            self.root
+                .settle(desk, &permit, &Ending::Dropped, now_ns, None);
         }
     }
 
@@ -180,42 +196,33 @@ impl Stream {
             State::Fresh | State::Free | State::Observed(_) => None,
         }
     }
+}
 
-    fn settle<H: Host>(
-        &self,
-        desk: &mut Desk<'_, H>,
-        permit: &Permit,
-        ending: &Ending,
-        now_ns: u64,
-    ) {
-        match ending {
-            Ending::Judged(verdict) => desk.metrics.outcome(desk.host, verdict),
-            Ending::Dropped => desk.metrics.count(desk.host, Metric::Dropped),
+/// Asks the policy. `Err(None)`: it could not be asked.
+fn ask<H: Host>(
+    root: &Root,
+    desk: &mut Desk<'_, H>,
+    target: &Target,
+    now_ns: u64,
+    moment: Option<Moment>,
+) -> Result<Permit, Option<Refusal>> {
+    let context = root.context(desk, now_ns, None);
+    let mut store = root.store(desk.host, now_ns, false);
+    let Ok(admission) = root.settings.policy.admit(&mut store, target, &context) else {
+        // Only a store that answers later suspends a call.
+        desk.metrics.count(desk.host, Metric::HostError);
+        return Err(None);
+    };
+    let of_values_alone = store.read_values_alone();
+    root.tell(desk, &admission.events);
+    match admission.decision {
+        Decision::Allowed(permit) => {
+            if let Some(moment) = moment.filter(|_| of_values_alone) {
+                root.holding.keep(&permit, moment, admission.holds_until_ms);
+            }
+            Ok(permit)
         }
-        #[cfg(feature = "drive")]
-        crate::drive::judged(desk.host, ending);
-        let effect = match ending {
-            Ending::Judged(verdict) => verdict.effect,
-            Ending::Dropped => Effect::Neutral,
-        };
-        let digest = match effect {
-            Effect::Failure => fingerprint(desk.host),
-            _ => None,
-        };
-        let context = self.root.context(desk, now_ns, digest);
-        // Nobody waits for a success to be known.
-        let mut store = self
-            .root
-            .store(desk.host, now_ns, effect == Effect::Success);
-        match self
-            .root
-            .settings
-            .policy
-            .settle(&mut store, permit, ending, &context)
-        {
-            Ok(events) => self.root.tell(desk, &events),
-            Err(_) => desk.metrics.count(desk.host, Metric::HostError),
-        }
+        Decision::Refused(refusal) => Err(Some(refusal)),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Envoy's functions. Each is called here once, and answers a `Result`.
 
-use fusewire_core::Field;
-
-use super::{lossy, memory, pairs};
+use super::memory;
 use crate::host::{Action, Buffer, Call, Host, Level, LocalResponse, Map, MetricKind, Status};
+use crate::pairs::{self, lossy};
 use crate::store::SharedData;
 
 mod raw {
@@ -198,12 +197,12 @@ impl Host for Envoy {
         found(answer_of(call, lossy))
     }
 
-    fn headers(&self, map: Map) -> Result<Vec<Field>, Status> {
+    fn header_pairs(&self, map: Map) -> Result<Vec<u8>, Status> {
         let call = |value, size| {
             // SAFETY: see above.
             unsafe { raw::proxy_get_header_map_pairs(map as u32, value, size) }
         };
-        answer_of(call, pairs::read)?.ok_or(Status::INTERNAL_FAILURE)
+        answer_of(call, <[u8]>::to_vec)
     }
 
     fn add_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status> {

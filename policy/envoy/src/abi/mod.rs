@@ -4,7 +4,6 @@
 //! | module | subject |
 //! |---|---|
 //! | `memory` | memory that Envoy asks for and hands back |
-//! | `pairs` | lists of header fields, as bytes |
 //! | `imports` | Envoy's functions, each fallible |
 //! | `exports` | the functions that Envoy calls |
 //!
@@ -23,16 +22,7 @@ mod exports;
 #[cfg(target_arch = "wasm32")]
 mod imports;
 mod memory;
-mod pairs;
 
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
-
-/// Bytes as a text; what is not UTF-8 is replaced.
-fn lossy(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-    }
-}

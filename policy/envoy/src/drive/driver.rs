@@ -131,7 +131,7 @@ impl Driver {
                 return json!({"done": true});
             }
             Request::Prefix(prefix) => {
-                self.scope.prefix = prefix;
+                self.scope = Scope::new(&prefix, KEYS, false);
                 return json!({"done": true});
             }
             Request::Classify {

@@ -1,12 +1,11 @@
 //! Reading the facts, and the observation made of them.
 
-use std::borrow::Cow;
-
 use fusewire_core::{Media, Observation, Response};
 
 use super::ended::{Ended, Said, ended};
 use super::flags::Flags;
 use crate::host::{Host, Map};
+use crate::pairs;
 use crate::target::{header, property};
 
 /// What was noted of a request while it was under way.
@@ -24,22 +23,73 @@ pub struct Noted {
     pub body: Option<Vec<u8>>,
 }
 
+/// A good answer, as far as anybody can say who does not know the policy: the provider gave it, it
+/// came whole, and its status is one of success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Good {
+    /// When its end came, in ns on this host's own clock.
+    pub came_ns: u64,
+    /// How long it took, in ms.
+    latency_ms: u64,
+    /// Its header fields, as [`pairs`] reads them.
+    fields: Vec<u8>,
+}
+
+impl Good {
+    /// A good answer, where the stream has one whose body and trailers nobody wants to see.
+    ///
+    /// The mark is Envoy's router's, which sets it on the answers of providers and on no other,
+    /// unless it is told to leave it away.
+    pub fn of<H: Host>(host: &H, noted: &Noted) -> Option<Self> {
+        /// Header fields that are worth keeping for a while.
+        const FIELDS_MAX_BYTES: usize = 8 * 1024;
+        let came_ns = noted.answered_ns?;
+        if noted.trailers || noted.body.is_some() {
+            return None;
+        }
+        let fields = host.header_pairs(Map::ResponseHeaders).ok()?;
+        pairs::find(&fields, b"x-envoy-upstream-service-time")?;
+        let status = pairs::find(&fields, b":status")?;
+        if !matches!(status, [b'2' | b'3', _, _]) || fields.len() > FIELDS_MAX_BYTES {
+            return None;
+        }
+        let latency_ns = latency_ns(host, noted, came_ns);
+        Some(Self {
+            came_ns,
+            latency_ms: latency_ns.checked_div(1_000_000)?,
+            fields,
+        })
+    }
+
+    /// What was seen. `now_ms`: when it ended, on the fleet's clock.
+    #[must_use]
+    pub fn observation(&self, now_ms: u64) -> Observation {
+        Observation {
+            response: response(&self.fields),
+            failure: None,
+            cause: None,
+            latency_ms: self.latency_ms,
+            now_ms,
+            // Nobody would send again what was answered well.
+            idempotent: true,
+            delivered_partial: true,
+            expect: Media::Any,
+            minimum_budget_ms: None,
+        }
+    }
+}
+
 /// What was seen of a stream that has ended; `None`: nobody was asked. `host_ns` is the present
 /// time on this host's own clock, `now_ms` on the fleet's.
-///
-/// Each fact that Envoy hands over costs half a microsecond, so those that a good answer has no
-/// use for are not asked for.
 pub fn observation<H: Host>(
     host: &H,
     noted: Noted,
     host_ns: u64,
     now_ms: u64,
 ) -> Option<Observation> {
-    let answer = response(host, noted.trailers);
-    let details = match noted.answered_ns {
-        Some(_) if answer.as_ref().is_some_and(is_routed) => Cow::Borrowed("via_upstream"),
-        _ => Cow::Owned(property(host, "response\0code_details").unwrap_or_default()),
-    };
+    let details = property(host, "response\0code_details").unwrap_or_default();
+    let fields = host.header_pairs(Map::ResponseHeaders).unwrap_or_default();
+    let answer = response(&fields);
     let status = answer.as_ref().map_or(0, |answer| answer.status);
     // Where the provider answered nothing else has a say.
     let (flags, transport) = if details == "via_upstream" {
@@ -63,11 +113,18 @@ pub fn observation<H: Host>(
         Ended::NotSent => return None,
     };
     let latency_ns = latency_ns(host, &noted, host_ns);
+    let trailers = match noted.trailers {
+        true => host.header_pairs(Map::ResponseTrailers).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let trailers = pairs::read(&trailers).unwrap_or_default();
     let body = noted.body;
     Some(Observation {
-        response: answer
-            .filter(|_| begun)
-            .map(|answer| Response { body, ..answer }),
+        response: answer.filter(|_| begun).map(|answer| Response {
+            trailers,
+            body,
+            ..answer
+        }),
         failure,
         cause: failure.map(|_| match transport {
             Some(transport) => [&details, ": ", &transport].concat(),
@@ -75,18 +132,11 @@ pub fn observation<H: Host>(
         }),
         latency_ms: latency_ns.checked_div(1_000_000).unwrap_or_default(),
         now_ms,
-        // Nobody would send again what was answered well.
-        idempotent: (failure.is_none() && (200..400).contains(&status)) || is_idempotent(host),
+        idempotent: is_idempotent(host),
         delivered_partial: begun,
         expect: Media::Any,
         minimum_budget_ms: None,
     })
-}
-
-/// Whether an answer bears the mark that Envoy's router sets on those of a provider, and on no other
-/// unless it is told to leave it away. Where its end was seen as well it is one, and whole.
-fn is_routed(answer: &Response) -> bool {
-    answer.header("x-envoy-upstream-service-time").is_some()
 }
 
 /// From sending the request to the end of the answer, or to the failure, in ns.
@@ -109,19 +159,15 @@ fn is_idempotent<H: Host>(host: &H) -> bool {
     ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method.as_str())
 }
 
-/// The answer that the caller was given, but for its body.
-fn response<H: Host>(host: &H, has_trailers: bool) -> Option<Response> {
-    let mut headers = host.headers(Map::ResponseHeaders).ok()?;
+/// The answer with these fields.
+fn response(fields: &[u8]) -> Option<Response> {
+    let mut headers = pairs::read(fields)?;
     let at = headers.iter().position(|field| field.name == ":status")?;
     let status = headers.remove(at).value.parse().ok()?;
-    let trailers = match has_trailers {
-        true => host.headers(Map::ResponseTrailers).unwrap_or_default(),
-        false => Vec::new(),
-    };
     Some(Response {
         status,
         headers,
-        trailers,
+        trailers: Vec::new(),
         body: None,
     })
 }
@@ -187,17 +233,36 @@ mod tests {
     }
 
     #[test]
-    fn what_bears_the_routers_mark_and_is_whole_needs_no_further_question() {
-        let host = answered("200", "direct_response");
+    fn a_good_answer_bears_the_routers_mark_and_came_whole() {
+        let host = answered("200", "nobody asks");
+        assert_eq!(Good::of(&&host, &noted()), None, "no mark");
         host.response
             .borrow_mut()
             .push(("x-envoy-upstream-service-time".into(), "4".into()));
-        assert!(seen(&host, noted()).is_some());
-        let unfinished = Noted {
-            answered_ns: None,
-            ..noted()
-        };
-        assert_eq!(seen(&host, unfinished), None, "the details decide");
+        let seen = Good::of(&&host, &noted()).unwrap().observation(77);
+        let answer = seen.response.unwrap();
+        assert_eq!(
+            (answer.status, answer.header("retry-after"), seen.latency_ms),
+            (200, Some("7"), 2_000)
+        );
+        for other in [
+            Noted {
+                answered_ns: None,
+                ..noted()
+            },
+            Noted {
+                trailers: true,
+                ..noted()
+            },
+            Noted {
+                body: Some(Vec::new()),
+                ..noted()
+            },
+        ] {
+            assert_eq!(Good::of(&&host, &other), None, "{other:?}");
+        }
+        host.response.borrow_mut()[0].1 = "503".into();
+        assert_eq!(Good::of(&&host, &noted()), None, "a bad status");
     }
 
     #[test]

@@ -11,4 +11,4 @@ pub mod flags;
 pub mod gather;
 
 pub use ended::{Ended, ended};
-pub use gather::{Noted, observation};
+pub use gather::{Good, Noted, observation};

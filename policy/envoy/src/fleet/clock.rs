@@ -23,6 +23,16 @@ pub fn note<D: SharedData + ?Sized>(data: &D, prefix: &str, ahead: i64, round_tr
     }
 }
 
+/// How far two clocks can be from one another, in ms: a day. What is further off is no clock, and
+/// deciding by it would end every cool-down, or none.
+const APART_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Whether a clock that is so far ahead can be the fleet's.
+#[must_use]
+pub fn is_believable(ahead: i64) -> bool {
+    ahead.unsigned_abs() <= APART_MAX_MS
+}
+
 /// How far a clock is ahead that showed `there` between two moments here.
 #[must_use]
 pub fn between(sent_ms: u64, came_ms: u64, there: u64) -> i64 {
@@ -48,6 +58,17 @@ mod tests {
         assert_eq!(between(1_000, 1_100, 9_050), 8_000);
         assert_eq!(between(9_000, 9_100, 1_050), -8_000);
         assert_eq!(between(0, 0, u64::MAX), i64::MAX);
+    }
+
+    #[test]
+    fn a_clock_that_is_more_than_a_day_off_is_not_believed() {
+        let (day, more) = (86_400_000, 86_400_001);
+        assert!([0, day, -day].into_iter().all(is_believable));
+        assert!(
+            ![more, -more, i64::MAX, i64::MIN]
+                .into_iter()
+                .any(is_believable)
+        );
     }
 
     #[test]

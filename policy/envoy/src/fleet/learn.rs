@@ -21,18 +21,19 @@ use super::message::{Answer, CounterKnown, CounterTold, RecordKnown};
 pub const LEARNED_MS: u64 = 600_000;
 
 /// Takes over what the fleet answered. What it was not asked, refused, or makes no sense is left
-/// alone. Answers how many keys it refused.
+/// alone. Answers whether a value is another now, and how many keys the fleet refused.
 pub fn learn<D: SharedData + ?Sized>(
     groups: &Groups<'_, D>,
     asked: &Asked,
     answer: &Answer,
-) -> u64 {
+) -> (bool, u64) {
+    let mut learned = false;
     let mut refused = 0_u64;
     for (asked, known) in pairs(&asked.records, &answer.records, |a| &a.key, |k| &k.key) {
         if known.refused {
             refused = refused.saturating_add(1);
         } else {
-            let _ = record(groups, asked, known);
+            learned |= record(groups, asked, known).unwrap_or(false);
         }
     }
     for (told, known) in pairs(&asked.counters, &answer.counters, |a| &a.key, |k| &k.key) {
@@ -42,7 +43,7 @@ pub fn learn<D: SharedData + ?Sized>(
             let _ = counter(groups, asked.exchange, told, known);
         }
     }
-    refused
+    (learned, refused)
 }
 
 /// Each of the first with the one of the second that has the same key.
@@ -59,11 +60,12 @@ fn pairs<'a, A, B>(
         .collect()
 }
 
+/// Answers whether the value is another now.
 fn record<D: SharedData + ?Sized>(
     groups: &Groups<'_, D>,
     asked: &AskedRecord,
     known: &RecordKnown,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     // What the fleet has if it says nothing else.
     let expected = match &asked.swap {
         Some((replacement, _)) if known.swapped == Some(true) => replacement,
@@ -75,7 +77,7 @@ fn record<D: SharedData + ?Sized>(
     groups.change(group_of(key), |group| {
         let held = group.alive(key, now);
         if held.is_some_and(|entry| entry.kind == Kind::Counter) {
-            return Ok(Change::Keep(()));
+            return Ok(Change::Keep(false));
         }
         let before = held
             .and_then(|entry| Value::read(&entry.content))
@@ -92,7 +94,7 @@ fn record<D: SharedData + ?Sized>(
             Some(_) => left,
         };
         if value == before && (lives == left || value.local.is_none()) {
-            return Ok(Change::Keep(()));
+            return Ok(Change::Keep(false));
         }
         let new = New {
             key,
@@ -103,7 +105,7 @@ fn record<D: SharedData + ?Sized>(
         };
         let entry = groups.entry(held, new);
         groups.put(group, entry)?;
-        Ok(Change::Write(()))
+        Ok(Change::Write(value.local != before.local))
     })
 }
 

@@ -79,6 +79,7 @@ impl Member {
             return;
         };
         let now_ms = millis(now_ns);
+        root.settle_deferred(desk);
         root.store(desk.host, now_ns, true).flush();
         if is_due(&mut self.due_ms, now_ms, self.every_ms) {
             self.turn_of(root, desk, now_ns);
@@ -214,14 +215,18 @@ impl Member {
             // Another worker leads by now, and knows better.
             return;
         }
-        match read(desk.host, came, size) {
-            Ok(answer) => {
-                let sent_ms = millis(exchange.sent_ns);
-                let ahead = clock::between(sent_ms, now_ms, answer.now_ms);
+        let sent_ms = millis(exchange.sent_ns);
+        let answer = read(desk.host, came, size);
+        let answer = answer.and_then(|answer| dated(answer, sent_ms, now_ms));
+        match answer {
+            Ok((answer, ahead)) => {
                 let round_trip = now_ms.saturating_sub(sent_ms);
                 clock::note(desk.host, &root.scope.prefix, ahead, round_trip);
                 let groups = Groups::new(desk.host, &root.notes, &root.scope, now_ms);
-                let refused = learn(&groups, &exchange.asked, &answer);
+                let (learned, refused) = learn(&groups, &exchange.asked, &answer);
+                if learned {
+                    root.scope.next_turn(desk.host);
+                }
                 desk.metrics
                     .add(desk.host, Metric::ExchangeRefused, refused);
                 desk.metrics.count(desk.host, Metric::ExchangeOk);
@@ -269,6 +274,17 @@ fn is_due(due_ms: &mut u64, now_ms: u64, every_ms: u64) -> bool {
     }
     *due_ms = now_ms.saturating_add(every_ms);
     true
+}
+
+/// An answer, and how far the fleet's clock is ahead by it.
+fn dated(answer: Answer, sent_ms: u64, now_ms: u64) -> Result<(Answer, i64), String> {
+    let ahead = clock::between(sent_ms, now_ms, answer.now_ms);
+    if clock::is_believable(ahead) {
+        return Ok((answer, ahead));
+    }
+    Err(format!(
+        "its clock is {ahead} ms ahead of this host's, and a day is the most that is believed"
+    ))
 }
 
 /// The answer, where it is one.

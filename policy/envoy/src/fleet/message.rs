@@ -109,21 +109,22 @@ pub struct CounterKnown {
 }
 
 impl Answer {
-    /// Reads an answer; `None` where it is none. What makes no sense in it is left out.
+    /// Reads an answer; `None` where it is none. One that makes no sense in part is none: whoever
+    /// wrote that is no Fusewire host, so the rest is not to be believed either.
     #[must_use]
     pub fn read(json: &[u8]) -> Option<Self> {
         let document: Value = serde_json::from_slice(json).ok()?;
-        let list = |name: &str| {
-            document
-                .get(name)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-        };
+        let list = |name: &str| document.get(name)?.as_array();
         Some(Self {
             now_ms: document.get("now-ms")?.as_u64()?,
-            records: list("records").filter_map(RecordKnown::read).collect(),
-            counters: list("counters").filter_map(CounterKnown::read).collect(),
+            records: list("records")?
+                .iter()
+                .map(RecordKnown::read)
+                .collect::<Option<_>>()?,
+            counters: list("counters")?
+                .iter()
+                .map(CounterKnown::read)
+                .collect::<Option<_>>()?,
         })
     }
 }
@@ -184,8 +185,8 @@ mod tests {
     #[test]
     fn a_value_that_is_null_is_told_from_one_that_is_missing() {
         let read = |json: &str| {
-            let json = format!(r#"{{"now-ms": 1, "records": [{json}]}}"#);
-            let records = Answer::read(json.as_bytes()).unwrap().records;
+            let json = format!(r#"{{"now-ms": 1, "records": [{json}], "counters": []}}"#);
+            let records = Answer::read(json.as_bytes())?.records;
             records.into_iter().next().map(|record| record.value)
         };
         assert_eq!(read(r#"{"key": "k"}"#), Some(None));
@@ -206,6 +207,11 @@ mod tests {
             r#"{"now-ms": -1}"#,
             r#"{"now-ms": "1"}"#,
             "no json",
+            r#"{"now-ms": 1}"#,
+            r#"{"now-ms": 1, "records": []}"#,
+            r#"{"now-ms": 1, "records": [], "counters": {}}"#,
+            r#"{"now-ms": 1, "records": [{"key": "x"}, 7], "counters": []}"#,
+            r#"{"now-ms": 1, "records": [], "counters": [{"key": "x"}]}"#,
         ] {
             assert_eq!(Answer::read(json.as_bytes()), None, "{json}");
         }

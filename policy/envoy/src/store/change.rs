@@ -34,6 +34,8 @@ pub struct Scope {
     pub entries: usize,
     /// Whether there is a fleet to exchange with.
     pub fleet: bool,
+    /// The key of the turn: each change of a value makes it another write's.
+    turn: String,
 }
 
 impl Scope {
@@ -48,7 +50,20 @@ impl Scope {
             prefix: prefix.to_owned(),
             entries: share.saturating_mul(2).saturating_add(8),
             fleet,
+            turn: [KEYS_BEGIN, "turn/", prefix].concat(),
         }
+    }
+
+    /// The turn of the values: while it is the same, so is each value but for its lifetime. `None`
+    /// where it cannot be had.
+    pub fn turn<D: SharedData + ?Sized>(&self, data: &D) -> Option<u32> {
+        data.get(&self.turn).ok().flatten().map(|(_, turn)| turn)
+    }
+
+    /// Begins the next turn, after a value has changed. Where that fails, what was read before is
+    /// kept for a second at most.
+    pub fn next_turn<D: SharedData + ?Sized>(&self, data: &D) {
+        let _ = data.set(&self.turn, b"", 0);
     }
 
     /// A scope that covers any key.

@@ -103,6 +103,16 @@ impl Company {
         }
     }
 
+    /// Takes all that waits.
+    pub fn all(&self) -> Vec<Waiting> {
+        let keys = self
+            .keys
+            .try_borrow_mut()
+            .map(|mut keys| std::mem::take(&mut *keys));
+        let known = keys.unwrap_or_default().into_values();
+        known.filter_map(|known| known.waiting).collect()
+    }
+
     /// Takes all that has waited long enough, and forgets counters that nothing waits for.
     pub fn due(&self, now_ms: u64) -> Vec<Waiting> {
         let Ok(mut keys) = self.keys.try_borrow_mut() else {

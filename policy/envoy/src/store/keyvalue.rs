@@ -22,11 +22,14 @@ const NOTE_EVERY_MS: u64 = 10_000;
 /// The policy's store, for one call.
 #[derive(Debug)]
 pub struct SharedStore<'a, D: ?Sized> {
+    data: &'a D,
     groups: Groups<'a, D>,
     scope: &'a Scope,
     company: Option<&'a Company>,
     /// Whether counts of this call may wait for company.
     patient: bool,
+    /// Whether a counter was asked.
+    counted: bool,
 }
 
 impl<'a, D: SharedData + ?Sized> SharedStore<'a, D> {
@@ -34,10 +37,12 @@ impl<'a, D: SharedData + ?Sized> SharedStore<'a, D> {
     #[must_use]
     pub fn new(data: &'a D, notes: &'a Notes, scope: &'a Scope, now_ms: u64) -> Self {
         Self {
+            data,
             groups: Groups::new(data, notes, scope, now_ms),
             scope,
             company: None,
             patient: false,
+            counted: false,
         }
     }
 
@@ -51,10 +56,24 @@ impl<'a, D: SharedData + ?Sized> SharedStore<'a, D> {
         }
     }
 
+    /// Whether what was read were values alone, which the turn tells the changes of.
+    #[must_use]
+    pub fn read_values_alone(&self) -> bool {
+        !self.counted
+    }
+
     /// Writes what has waited for company long enough.
     pub fn flush(&self) {
-        let due = self.company.map(|company| company.due(self.groups.now_ms));
-        for waiting in due.into_iter().flatten() {
+        self.write_waiting(self.company.map(|company| company.due(self.groups.now_ms)));
+    }
+
+    /// Writes whatever waits for company.
+    pub fn flush_all(&self) {
+        self.write_waiting(self.company.map(Company::all));
+    }
+
+    fn write_waiting(&self, waiting: Option<Vec<Waiting>>) {
+        for waiting in waiting.into_iter().flatten() {
             // What cannot be written is noted as an error of the host's.
             let _ = self.write(&waiting.window, &[], Some(&waiting));
         }
@@ -302,10 +321,15 @@ impl<D: SharedData + ?Sized> KeyValue for SharedStore<'_, D> {
         replacement: Option<&[u8]>,
         ttl_ms: u64,
     ) -> Result<bool, StoreError> {
-        self.swap_one(key, expected, replacement, ttl_ms)
+        let swapped = self.swap_one(key, expected, replacement, ttl_ms)?;
+        if swapped {
+            self.scope.next_turn(self.data);
+        }
+        Ok(swapped)
     }
 
     fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, StoreError> {
+        self.counted = true;
         windows
             .iter()
             .map(|window| self.count_one(window))

@@ -330,6 +330,115 @@ fn the_beginning_of_a_body_is_kept_where_it_is_looked_at() {
     );
 }
 
+/// A good answer as Envoy's router marks it.
+fn good(vm: &mut Vm<&FakeHost>, host: &FakeHost, stream: u32) {
+    vm.on_context_create(stream, ROOT);
+    assert_eq!(vm.on_request_headers(stream, true), Action::Continue);
+    host.property_is("response\0code_details", "nobody asks");
+    FakeHost::set(
+        &host.response,
+        &[(":status", "200"), ("x-envoy-upstream-service-time", "4")],
+    );
+    vm.on_response_headers(stream, true);
+    vm.on_log(stream);
+    vm.on_delete(stream);
+}
+
+#[test]
+fn good_answers_wait_for_each_other_for_20_ms_at_most() {
+    let host = envoy();
+    let mut vm = configured(&host, SETTINGS);
+    for stream in 2..7 {
+        good(&mut vm, &host, stream);
+    }
+    assert_eq!(
+        (host.metric("admitted"), host.metric("outcome.success")),
+        (5, 0)
+    );
+    host.now_ns.set(NOW_NS + SECOND_NS / 50);
+    good(&mut vm, &host, 7);
+    assert_eq!(host.metric("outcome.success"), 6);
+    for stream in 8..40 {
+        good(&mut vm, &host, stream);
+    }
+    assert_eq!(host.metric("outcome.success"), 38, "32 do not wait");
+    good(&mut vm, &host, 40);
+    vm.on_tick(ROOT);
+    assert_eq!(
+        host.metric("outcome.success"),
+        39,
+        "and none waits for longer than a turn"
+    );
+}
+
+#[test]
+fn a_failure_is_judged_at_once_after_the_good_answers_before_it() {
+    let host = envoy();
+    let settings = SETTINGS.replace(
+        "\"failure-ratio\": false",
+        r#""failure-ratio": {"share": 0.5, "minimum": 20}"#,
+    );
+    let mut vm = configured(&host, &settings.replace(r#"{"count": 5}"#, "false"));
+    for stream in 2..12 {
+        good(&mut vm, &host, stream);
+    }
+    for stream in 12..22 {
+        assert!(request(&mut vm, &host, stream, BAD), "{stream}");
+    }
+    assert_eq!(
+        (
+            host.metric("outcome.success"),
+            host.metric("outcome.failure")
+        ),
+        (10, 10)
+    );
+    assert_eq!(host.metric("transition.to_open"), 1, "ten of twenty failed");
+}
+
+#[test]
+fn what_waits_is_settled_when_the_configuration_ends() {
+    let host = envoy();
+    let mut old = configured(&host, SETTINGS);
+    good(&mut old, &host, 2);
+    good(&mut old, &host, 3);
+    old.on_delete(ROOT);
+    assert_eq!(host.metric("outcome.success"), 2);
+    let writes = host.data.writes();
+    old.on_tick(ROOT);
+    assert_eq!(host.data.writes(), writes, "nothing waits any more");
+}
+
+#[test]
+fn an_opening_by_one_worker_is_known_to_the_next_request_of_another() {
+    let host = envoy();
+    let (mut a, mut b) = (configured(&host, SETTINGS), configured(&host, SETTINGS));
+    assert!(request(&mut b, &host, 2, GOOD), "b keeps this admission");
+    for stream in 2..7 {
+        request(&mut a, &host, stream, BAD);
+    }
+    assert!(!request(&mut b, &host, 3, GOOD));
+}
+
+#[test]
+fn an_admission_that_holds_asks_the_policys_store_nothing() {
+    let host = envoy();
+    let mut vm = configured(&host, SETTINGS);
+    good(&mut vm, &host, 2);
+    host.data.damage(b"\xf1junk");
+    let entropy = format!("{:?}", vm.entropy);
+    vm.on_context_create(3, ROOT);
+    vm.on_request_headers(3, true);
+    assert_eq!(
+        format!("{:?}", vm.entropy),
+        entropy,
+        "the policy was not asked"
+    );
+    host.now_ns.set(NOW_NS + SECOND_NS);
+    vm.on_context_create(4, ROOT);
+    vm.on_request_headers(4, true);
+    assert_ne!(format!("{:?}", vm.entropy), entropy, "after a second it is");
+}
+
 #[derive(Debug, Clone)]
 enum Callback {
     Create(u32, u32),

@@ -194,7 +194,7 @@ impl Envoy {
 
     pub(super) fn learn(&self, asked: &Asked, answer: &Value, now_ms: u64) -> u64 {
         let answer = Answer::read(answer.to_string().as_bytes()).unwrap();
-        learn(&self.groups(now_ms), asked, &answer)
+        learn(&self.groups(now_ms), asked, &answer).1
     }
 
     pub(super) fn exchange(&self, fleet: &Fleet, now_ms: u64) {

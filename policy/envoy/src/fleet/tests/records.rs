@@ -171,7 +171,7 @@ proptest! {
 
     #[test]
     fn no_answer_makes_it_panic(
-        key in "fusewire:[sw]:\\{p\\}", swapped: Option<bool>, value in "[A-Za-z0-9+/=]{0,9}",
+        key in "fusewire:[sw]:\\{p\\}", swapped: Option<bool>, value: Vec<u8>,
         epoch: u64, tallies in proptest::collection::vec(proptest::collection::btree_map(".{0,18}", any::<u64>(), 0..3), 0..14),
     ) {
         let a = Envoy::new();
@@ -179,7 +179,7 @@ proptest! {
         a.count(1, "failure", 1, NOW);
         let (asked, _) = a.ask(1, 0, NOW);
         let answer = json!({"now-ms": epoch,
-            "records": [{"key": key, "swapped": swapped, "value": value}],
+            "records": [{"key": key, "swapped": swapped, "value": encoded(&value)}],
             "counters": [{"key": key, "epoch": epoch, "tallies": tallies}]});
         a.learn(&asked, &answer, NOW);
         a.value(KEY, NOW);

@@ -17,6 +17,11 @@ fn worker(host: &FakeHost) -> Vm<&FakeHost> {
     vm
 }
 
+/// What a fleet answers that has nothing to tell but the time.
+fn nothing_new(now_ms: u64) -> String {
+    format!(r#"{{"now-ms": {now_ms}, "records": [], "counters": []}}"#)
+}
+
 fn wait(host: &FakeHost, ms: u64) {
     host.now_ns.set(host.now_ns.get() + ms * 1_000_000);
 }
@@ -31,9 +36,11 @@ fn one_worker_asks_and_asks_again_when_it_was_answered() {
         wait(&host, 250);
     }
     assert_eq!(host.calls.borrow().len(), 1, "one is under way");
+    let answer = nothing_new(NOW);
+    let size = u32::try_from(answer.len()).unwrap();
     host.call_answer
-        .replace(("200".into(), br#"{"now-ms": 1}"#.to_vec()));
-    leader.on_call_response(1, 1, true, 13);
+        .replace(("200".into(), answer.into_bytes()));
+    leader.on_call_response(1, 1, true, size);
     leader.on_tick(1);
     assert_eq!(host.calls.borrow().len(), 2);
     assert_eq!(
@@ -52,13 +59,15 @@ fn each_change_of_the_fleets_state_is_one_line_in_the_log() {
     let host = FakeHost::default();
     let mut vm = worker(&host);
     let mut token = 0;
+    let good = nothing_new(NOW);
+    let good = good.as_str();
     for (status, body) in [
-        ("200", r#"{"now-ms": 1}"#),
-        ("200", r#"{"now-ms": 1}"#),
+        ("200", good),
+        ("200", good),
         ("503", ""),
         ("200", "no json"),
         ("", ""),
-        ("200", r#"{"now-ms": 1}"#),
+        ("200", good),
     ] {
         vm.on_tick(1);
         token += 1;
@@ -119,10 +128,27 @@ fn workers_decide_by_the_fleets_clock() {
     let host = FakeHost::default();
     let (mut leader, mut other) = (worker(&host), worker(&host));
     leader.on_tick(1);
-    let there = format!("{{\"now-ms\": {}}}", NOW + 7_000);
+    let there = nothing_new(NOW + 7_000);
     host.call_answer
         .replace(("200".into(), there.clone().into_bytes()));
     leader.on_call_response(1, 1, true, u32::try_from(there.len()).unwrap());
     other.on_tick(1);
     assert_eq!(clock::ahead_ms(&&host, "fusewire"), 7_000);
+}
+
+#[test]
+fn a_clock_that_cannot_be_one_is_not_decided_by_and_the_fleet_counts_as_lost() {
+    let host = FakeHost::default();
+    let mut leader = worker(&host);
+    leader.on_tick(1);
+    let nonsense = nothing_new(1);
+    let size = u32::try_from(nonsense.len()).unwrap();
+    host.call_answer
+        .replace(("200".into(), nonsense.into_bytes()));
+    leader.on_call_response(1, 1, true, size);
+    assert_eq!(clock::ahead_ms(&&host, "fusewire"), 0);
+    assert_eq!(
+        (host.metric("exchange.failed"), host.metric("exchange.mode")),
+        (1, 2)
+    );
 }

@@ -112,7 +112,11 @@ impl<H: Host> Vm<H> {
                     "no ticks are to be had ({status}): this host must allow them"
                 )]
             })?;
-        Ok(Root::new(settings, instance))
+        let root = Root::new(settings, instance);
+        if root.scope.turn(&self.host).is_none() {
+            root.scope.next_turn(&self.host);
+        }
+        Ok(root)
     }
 
     fn desk_and_stream(&mut self, context: u32) -> Option<(Desk<'_, H>, &mut Stream)> {
@@ -222,16 +226,17 @@ impl<H: Host> Vm<H> {
 
     /// A request, or a configuration, is over.
     pub fn on_delete(&mut self, context: u32) {
-        self.roots.remove(&context);
-        let Some(stream) = self.streams.remove(&context) else {
-            return;
-        };
         let mut desk = Desk {
             host: &self.host,
             metrics: &self.metrics,
             entropy: self.entropy.get_or_insert_default(),
         };
-        stream.delete(&mut desk);
+        if let Some((root, _)) = self.roots.remove(&context) {
+            root.retire(&mut desk);
+        }
+        if let Some(stream) = self.streams.remove(&context) {
+            stream.delete(&mut desk);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use fusewire_core::Field;
 
 /// Writes a list of fields.
-pub(super) fn write<N: AsRef<str>, V: AsRef<str>>(fields: &[(N, V)]) -> Vec<u8> {
+pub fn write<N: AsRef<str>, V: AsRef<str>>(fields: &[(N, V)]) -> Vec<u8> {
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
     let mut bytes = Vec::new();
     bytes.extend(number(fields.len()));
@@ -23,7 +23,7 @@ pub(super) fn write<N: AsRef<str>, V: AsRef<str>>(fields: &[(N, V)]) -> Vec<u8> 
 }
 
 /// Reads a list of fields; `None` where it is none. No bytes at all are a list of none.
-pub(super) fn read(bytes: &[u8]) -> Option<Vec<Field>> {
+pub fn read(bytes: &[u8]) -> Option<Vec<Field>> {
     if bytes.is_empty() {
         return Some(Vec::new());
     }
@@ -51,7 +51,35 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
 fn text(bytes: &[u8], len: usize) -> Option<(String, &[u8])> {
     let (text, rest) = bytes.split_at_checked(len)?;
     let (_zero, rest) = rest.split_first()?;
-    Some((super::lossy(text), rest))
+    Some((lossy(text), rest))
+}
+
+/// The value of the first field of this name, which is in lower case, in a list of fields.
+#[must_use]
+pub fn find<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
+    let (count, rest) = number(bytes)?;
+    let (mut lengths, mut texts) = rest.split_at_checked(count.checked_mul(8)?)?;
+    for _ in 0..count {
+        let (name_len, after) = number(lengths)?;
+        let (value_len, after) = number(after)?;
+        lengths = after;
+        let (found, after) = texts.split_at_checked(name_len.checked_add(1)?)?;
+        let (value, after) = after.split_at_checked(value_len.checked_add(1)?)?;
+        texts = after;
+        if found.split_last()?.1 == name {
+            return value.split_last().map(|(_, value)| value);
+        }
+    }
+    None
+}
+
+/// Bytes as a text; what is not UTF-8 is replaced.
+#[must_use]
+pub fn lossy(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -69,14 +97,20 @@ mod tests {
     proptest! {
         #[test]
         fn fields_that_were_written_are_read_back(fields in proptest::collection::vec((".{0,20}", ".{0,20}"), 0..9)) {
-            let read: Vec<(String, String)> = read(&write(&fields)).unwrap()
+            let bytes = write(&fields);
+            let read: Vec<(String, String)> = read(&bytes).unwrap()
                 .into_iter().map(|field| (field.name, field.value)).collect();
+            for (name, _) in &fields {
+                let first = fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_bytes());
+                prop_assert_eq!(find(&bytes, name.as_bytes()), first);
+            }
+            prop_assert_eq!(find(&bytes, b"a name that is longer than any of them"), None);
             prop_assert_eq!(read, fields);
         }
 
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>, count in 0..4_u32) {
-            let _ = read(&bytes);
+            let _ = (read(&bytes), find(&bytes, b"a"));
             let _ = read(&[count.to_le_bytes().as_slice(), &bytes].concat());
         }
     }
