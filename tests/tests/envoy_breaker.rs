@@ -59,7 +59,7 @@ async fn a_provider_that_fails_is_not_asked_any_more_and_the_others_are() {
     );
     let told = envoy.log();
     assert!(
-        told.contains("fusewire: atlas: closed -> open for 30s"),
+        told.contains("fusewire: atlas: closed -> open for 30.0 s"),
         "one line says so"
     );
 }

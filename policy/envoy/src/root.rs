@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use fusewire_core::config::duration::format_ms;
 use fusewire_core::{Context, Effect, Ending, Event, EventKind, Permit, Phase};
 
 use crate::config::Settings;
@@ -179,6 +178,12 @@ pub fn millis(ns: u64) -> u64 {
     ns.checked_div(1_000_000).unwrap_or_default()
 }
 
+/// A span for people, in seconds and tenths of them.
+fn seconds(ms: u64) -> String {
+    let tenths = ms.saturating_add(50) / 100;
+    format!("{}.{} s", tenths / 10, tenths % 10)
+}
+
 /// What an event says in the log. What may come with every call is in the metrics alone.
 fn line(event: &Event) -> Option<(Level, String)> {
     let domain = &event.domain;
@@ -186,22 +191,20 @@ fn line(event: &Event) -> Option<(Level, String)> {
     match &event.kind {
         EventKind::Transition(change) => {
             let (before, after) = (change.before, change.after);
-            let (level, until) = if change.after == Phase::Open {
-                let span = format_ms(change.until_ms.saturating_sub(event.at_ms));
-                (Level::Warn, format!(" for {span}"))
-            } else {
-                (Level::Info, String::new())
-            };
+            let line = format!("fusewire: {domain}: {before} -> {after}");
+            if change.after != Phase::Open {
+                return Some((Level::Info, format!("{line}: {detail}")));
+            }
+            let span = seconds(change.until_ms.saturating_sub(event.at_ms));
             let openings = change.openings;
-            let line = format!(
-                "fusewire: {domain}: {before} -> {after}{until}: {detail} ({openings} in a row)"
-            );
-            Some((level, line))
+            let line = format!("{line} for {span}: {detail} ({openings} in a row)");
+            Some((Level::Warn, line))
         }
-        EventKind::Probe(outcome) => Some((
-            Level::Info,
-            format!("fusewire: {domain}: probe {outcome}: {detail}"),
-        )),
+        EventKind::Probe(outcome) => {
+            let why = detail.strip_prefix("the probe: ").unwrap_or(detail);
+            let line = format!("fusewire: {domain}: probe {outcome}: {why}");
+            Some((Level::Info, line))
+        }
         EventKind::Ordered(_) => Some((Level::Info, format!("fusewire: {domain}: {detail}"))),
         EventKind::Ignored(_) | EventKind::Store(_) => None,
     }

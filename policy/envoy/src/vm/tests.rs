@@ -110,7 +110,7 @@ fn five_failures_open_it_and_the_sixth_request_is_answered_here() {
     ] {
         assert_eq!(host.metric(name), value, "{name}");
     }
-    assert!(host.lines.borrow()[0].starts_with("fusewire: atlas: closed -> open for 2s:"));
+    assert!(host.lines.borrow()[0].starts_with("fusewire: atlas: closed -> open for 2.0 s:"));
 }
 
 #[test]
