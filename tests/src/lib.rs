@@ -5,6 +5,7 @@
 //! | [`envoy`] | a real Envoy with the filter in it |
 //! | [`fleet`] | guards of one fleet, and the steps that tests take with them |
 //! | [`gateway`] | gateways, and callers |
+//! | [`promises`] | what a store breaks of its contract |
 //! | [`redis_server`] | a real Redis, which can be killed, hung and brought back |
 //! | [`scenarios`] | the scenarios of this repository |
 //! | [`tools`] | programs of others, and where they are |
@@ -14,6 +15,7 @@
 pub mod envoy;
 pub mod fleet;
 pub mod gateway;
+pub mod promises;
 pub mod redis_server;
 pub mod scenarios;
 pub mod tools;

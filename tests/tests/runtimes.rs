@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use fusewire::engine::NativeEngine;
 use fusewire::scenario::{Driver, Scenario, play, play_through, report};
-use fusewire::store::{MemoryStore, contract};
+use fusewire::store::MemoryStore;
 use fusewire_tests::envoy::{Filter, Setup};
+use fusewire_tests::promises::broken_promises;
 use fusewire_tests::redis_server::RedisServer;
 use fusewire_tests::scenarios::scenarios;
 use fusewire_tests::tools;
@@ -24,18 +25,20 @@ fn driver(program: &Path, arguments: &[&OsStr]) -> Driver {
     Driver::start(program.as_os_str(), arguments).unwrap()
 }
 
-fn node(arguments: &[&str]) -> Driver {
-    let script = repository("policy/js/drive.js");
+/// A driver that is a script of this repository.
+fn script(program: &Path, path: &str, arguments: &[&str]) -> Driver {
+    let script = repository(path);
     let mut all = vec![script.as_os_str()];
     all.extend(arguments.iter().map(OsStr::new));
-    driver(&tools::node(), &all)
+    driver(program, &all)
+}
+
+fn node(arguments: &[&str]) -> Driver {
+    script(&tools::node(), "policy/js/drive.js", arguments)
 }
 
 fn python(arguments: &[&str]) -> Driver {
-    let script = repository("policy/python/drive.py");
-    let mut all = vec![script.as_os_str()];
-    all.extend(arguments.iter().map(OsStr::new));
-    driver(&tools::python(), &all)
+    script(&tools::python(), "policy/python/drive.py", arguments)
 }
 
 /// Plays every scenario through a driver, and compares its log with that of the core in memory.
@@ -64,10 +67,8 @@ async fn difference(name: &str, scenario: &Scenario, driver: &Driver) -> String 
 }
 
 async fn every_promise_of_a_store_is_kept(driver: &Driver) {
-    if let Err(broken) = contract::check(Arc::new(driver.store())).await {
-        let broken: Vec<String> = broken.iter().map(|one| format!("- {one}")).collect();
-        panic!("broken promises:\n{}", broken.join("\n"));
-    }
+    let broken = broken_promises(Arc::new(driver.store())).await;
+    assert!(broken.is_empty(), "broken promises:\n{broken}");
 }
 
 async fn all_of_it(driver: &Driver) {

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusewire::store::contract::{self, Delayed};
+use fusewire::store::contract::Delayed;
 use fusewire::store::{
     Lane, MemoryStore, MergedStore, RedisStore, Reply, Store, WatchedStore, Window,
 };
+use fusewire_tests::promises::broken_promises;
 use fusewire_tests::redis_server::RedisServer;
 
 async fn keeps_every_promise(store: Arc<dyn Store>) {
-    if let Err(broken) = contract::check(store).await {
-        let broken: Vec<String> = broken.iter().map(|one| format!("- {one}")).collect();
-        panic!("broken promises:\n{}", broken.join("\n"));
-    }
+    let broken = broken_promises(store).await;
+    assert!(broken.is_empty(), "broken promises:\n{broken}");
 }
 
 async fn connected(server: &RedisServer, query: &str) -> RedisStore {

@@ -10,7 +10,8 @@ use std::thread;
 
 use fusewire::engine::NativeEngine;
 use fusewire::scenario::{Driver, play, play_through, report};
-use fusewire::store::{Lane, MemoryStore, StoreError, Window, contract};
+use fusewire::store::{Lane, MemoryStore, StoreError, Window};
+use fusewire_tests::promises::broken_promises;
 use fusewire_tests::scenarios::scenarios;
 use fusewire_tests::wasi::artefacts;
 use fusewire_tests::wasi::clients::{Clients, ClientsStore};
@@ -31,10 +32,8 @@ fn both() -> [(&'static str, &'static str, Contents); 2] {
 async fn every_promise_of_a_store_is_kept_by_many_instances_at_once() {
     for (way, adapter, contents) in both() {
         let clients = Clients::of(adapter, &contents).unwrap();
-        if let Err(broken) = contract::check(Arc::new(ClientsStore(clients))).await {
-            let broken: Vec<String> = broken.iter().map(|one| format!("- {one}")).collect();
-            panic!("by {way}, broken promises:\n{}", broken.join("\n"));
-        }
+        let broken = broken_promises(Arc::new(ClientsStore(clients))).await;
+        assert!(broken.is_empty(), "by {way}, broken promises:\n{broken}");
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fusewire::store::{self, Reply, StoreError, Tally, Window};
-use wasmtime::component::{Component, InstancePre, Linker, ResourceTable};
+use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Store};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::WasiCtx;
 
-use super::keyvalue::{Contents, HasContents, View};
+use super::keyvalue::Contents;
+use super::state::State;
 
 #[allow(missing_docs, reason = "the documentation is in wit/")]
 mod bindings {
@@ -24,31 +25,6 @@ mod bindings {
 }
 
 use bindings::exports::fusewire::policy::keyvalue as wit;
-
-/// What one instance's host has.
-struct State {
-    table: ResourceTable,
-    wasi: WasiCtx,
-    contents: Contents,
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi,
-            table: &mut self.table,
-        }
-    }
-}
-
-impl HasContents for State {
-    fn contents(&mut self) -> View<'_> {
-        View {
-            contents: &self.contents,
-            table: &mut self.table,
-        }
-    }
-}
 
 /// One instance of an adapter.
 pub struct Client {
@@ -86,11 +62,7 @@ impl Clients {
     /// # Errors
     /// It does not run.
     pub fn client(&self) -> wasmtime::Result<Client> {
-        let state = State {
-            table: ResourceTable::new(),
-            wasi: WasiCtx::builder().build(),
-            contents: self.contents.clone(),
-        };
+        let state = State::new(WasiCtx::builder().build(), self.contents.clone());
         let mut store = Store::new(self.pre.engine(), state);
         let instance = self.pre.instantiate(&mut store)?;
         let adapter = bindings::Adapter::new(&mut store, &instance)?;

@@ -9,6 +9,7 @@
 //! | [`keyvalue`] | `wasi:keyvalue` with contents that many instances share |
 //! | `running` | one instance, whose exports are called by JSON |
 //! | [`serve`] | `wasi:http` components, an instance for each request |
+//! | `state` | what the host of one instance has |
 
 pub mod artefacts;
 pub mod clients;
@@ -17,3 +18,4 @@ mod json;
 pub mod keyvalue;
 mod running;
 pub mod serve;
+mod state;

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use wasmtime::component::{Component, Func, Instance, Linker, ResourceTable, Val};
+use wasmtime::component::{Component, Func, Instance, Linker, Val};
 use wasmtime::{Engine, Store};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
-use wasmtime_wasi_keyvalue::{WasiKeyValue, WasiKeyValueCtx};
+use wasmtime_wasi::WasiCtx;
 
 use super::json;
-use super::keyvalue::{Contents, HasContents, View};
+use super::keyvalue::Contents;
+use super::state::State;
 
 /// What went wrong, as a sentence.
 pub(super) type Fault = String;
@@ -20,40 +20,11 @@ pub(super) struct Running {
     instance: Instance,
 }
 
-struct State {
-    table: ResourceTable,
-    wasi: WasiCtx,
-    keyvalue: WasiKeyValueCtx,
-    contents: Contents,
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi,
-            table: &mut self.table,
-        }
-    }
-}
-
-impl HasContents for State {
-    fn contents(&mut self) -> View<'_> {
-        View {
-            contents: &self.contents,
-            table: &mut self.table,
-        }
-    }
-}
-
 impl Running {
     /// An instance of the component in this file, alone on wasmtime's own `wasi:keyvalue`.
     pub(super) fn alone(path: &Path) -> wasmtime::Result<Self> {
         // These contents are not linked, and so never asked.
-        Self::start(path, Contents::cas(), |linker| {
-            wasmtime_wasi_keyvalue::add_to_linker(linker, |state| {
-                WasiKeyValue::new(&state.keyvalue, &mut state.table)
-            })
-        })
+        Self::start(path, Contents::cas(), State::link_own_keyvalue)
     }
 
     /// An instance that shares these contents.
@@ -71,12 +42,7 @@ impl Running {
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker)?;
         link(&mut linker)?;
-        let state = State {
-            table: ResourceTable::new(),
-            wasi: WasiCtx::builder().build(),
-            keyvalue: WasiKeyValueCtx::builder().build(),
-            contents,
-        };
+        let state = State::new(WasiCtx::builder().build(), contents);
         let mut store = Store::new(&engine, state);
         let instance = linker.instantiate(&mut store, &component)?;
         Ok(Self { store, instance })

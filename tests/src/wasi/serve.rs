@@ -18,17 +18,17 @@ use hyper::service::service_fn;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
-use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Store};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::WasiCtx;
+use wasmtime_wasi_http::WasiHttpView;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::p2::bindings::http::types::Scheme;
 use wasmtime_wasi_http::p2::bindings::{Proxy, ProxyPre};
 use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
-use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView, default_hooks};
-use wasmtime_wasi_keyvalue::{WasiKeyValue, WasiKeyValueCtx};
 
-use super::keyvalue::{Contents, HasContents, View};
+use super::keyvalue::Contents;
+use super::state::State;
 
 /// A server; it ends when this is dropped.
 pub struct Server {
@@ -50,43 +50,6 @@ struct Served {
 struct Instance {
     store: Store<State>,
     proxy: Proxy,
-}
-
-/// What one request's host has.
-struct State {
-    table: ResourceTable,
-    wasi: WasiCtx,
-    http: WasiHttpCtx,
-    keyvalue: WasiKeyValueCtx,
-    contents: Contents,
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi,
-            table: &mut self.table,
-        }
-    }
-}
-
-impl WasiHttpView for State {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView {
-            ctx: &mut self.http,
-            table: &mut self.table,
-            hooks: default_hooks(),
-        }
-    }
-}
-
-impl HasContents for State {
-    fn contents(&mut self) -> View<'_> {
-        View {
-            contents: &self.contents,
-            table: &mut self.table,
-        }
-    }
 }
 
 impl Server {
@@ -176,9 +139,7 @@ fn prepare(path: &Path, is_one: bool) -> wasmtime::Result<ProxyPre<State>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     if is_one {
-        wasmtime_wasi_keyvalue::add_to_linker(&mut linker, |state: &mut State| {
-            WasiKeyValue::new(&state.keyvalue, &mut state.table)
-        })?;
+        State::link_own_keyvalue(&mut linker)?;
     } else {
         Contents::add_to_linker(&mut linker)?;
     }
@@ -209,13 +170,8 @@ async fn connection(stream: TcpStream, served: Arc<Served>) {
 
 impl Served {
     async fn instance(&self) -> wasmtime::Result<Instance> {
-        let state = State {
-            table: ResourceTable::new(),
-            wasi: WasiCtx::builder().envs(&self.environment).build(),
-            http: WasiHttpCtx::new(),
-            keyvalue: WasiKeyValueCtx::builder().build(),
-            contents: self.contents.clone(),
-        };
+        let wasi = WasiCtx::builder().envs(&self.environment).build();
+        let state = State::new(wasi, self.contents.clone());
         let mut store = Store::new(self.pre.engine(), state);
         let proxy = self.pre.instantiate_async(&mut store).await?;
         self.instances.fetch_add(1, Ordering::Relaxed);
