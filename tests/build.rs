@@ -7,14 +7,18 @@
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use fusewire_build::{Artefact, Builder, Composition, Place, Result, write};
+use fusewire_build::{Artefact, Builder, Composition, Place, Result, c, write};
 
-const ARTEFACTS: [Artefact; 5] = [
+const ARTEFACTS: [Artefact; 9] = [
     Artefact::Envoy,
     Artefact::EnvoyDrive,
     Artefact::EmptyFilter,
     Artefact::WasiKeyvalue,
     Artefact::WasiKeyvalueCas,
+    Artefact::Throttle,
+    Artefact::First,
+    Artefact::Hostile,
+    Artefact::Ahead,
 ];
 
 const COMPOSITIONS: [Composition; 5] = [
@@ -46,6 +50,9 @@ fn build() -> Result<()> {
             write(&target.join(artefact.file()), &bytes)?;
         }
     }
+    c::depends_on(builder.place());
+    let compiler = c::Compiler::find(builder.place())?;
+    keep(&out, c::FILE, &c::policy(builder.place(), &compiler)?)?;
     for composition in COMPOSITIONS {
         for part in composition.parts() {
             builder.place().depends_on(*part);

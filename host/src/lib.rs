@@ -10,6 +10,7 @@
 //! | [`guard`] | one call: admit, attempt, classify, settle, next step | engine, store |
 //! | [`logging`] | the log: one line a transition | guard's events |
 //! | [`metrics`] | what is counted, in the Prometheus format | guard's events |
+//! | [`policy`] | a policy as an artefact: whether it may run, and replacing one by another | engine, scenario, guard |
 //! | [`gateway`] | `fusewire serve`: guards HTTP providers for workers of any language | guard, metrics, logging, toml_places |
 //! | [`toml_places`] | TOML as JSON that remembers where each value was written | |
 //! | [`scenario`] | `fusewire test`: plays a policy's decisions against a script | engine, store, toml_places |
@@ -21,8 +22,10 @@ pub mod gateway;
 pub mod guard;
 pub mod logging;
 pub mod metrics;
+pub mod policy;
 pub mod scenario;
 pub mod store;
 pub mod toml_places;
 
 pub use fusewire_core as core;
+pub use fusewire_sections as sections;

@@ -1,5 +1,7 @@
 //! The command `fusewire`.
 
+mod command;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +29,8 @@ enum Command {
     Demo(DemoArgs),
     /// Play scenarios against a policy
     Test(TestArgs),
+    /// A policy as a file: inspect, verify, sign, test, measure; and the policy of a fleet
+    Policy(command::policy::PolicyArgs),
 }
 
 #[derive(Args)]
@@ -76,6 +80,7 @@ async fn main() -> ExitCode {
         Command::Check(args) => check(&args),
         Command::Demo(args) => run_demo(args).await,
         Command::Test(args) => test(args).await,
+        Command::Policy(args) => command::policy::run(args).await,
     };
     match outcome {
         Ok(code) => code,
@@ -87,12 +92,17 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The configuration, where it is good; its problems are printed here.
-fn load(args: &ConfigArgs) -> Option<config::Config> {
+/// The configuration, where it is good; its problems are printed here. The word for what is wrong
+/// with the policy's file, where the host may have another policy to start with.
+fn load(args: &ConfigArgs, about_the_policy: &str) -> Option<config::Config> {
     match config::load(&args.config) {
         Ok(config) => {
+            let file = args.config.display();
             for warning in &config.warnings {
-                eprintln!("{}: warning: {warning}", args.config.display());
+                eprintln!("{file}: warning: {warning}");
+            }
+            for problem in &config.policy.problems {
+                eprintln!("{file}:{about_the_policy}{problem}");
             }
             Some(config)
         }
@@ -105,7 +115,7 @@ fn load(args: &ConfigArgs) -> Option<config::Config> {
 
 async fn serve(args: ConfigArgs) -> anyhow::Result<ExitCode> {
     logging::init();
-    let Some(config) = load(&args) else {
+    let Some(config) = load(&args, " warning: ") else {
         return Ok(ExitCode::FAILURE);
     };
     gateway::serve(config, interrupted()).await?;
@@ -129,9 +139,12 @@ async fn interrupted() {
 }
 
 fn check(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
-    let Some(config) = load(args) else {
+    let Some(config) = load(args, "") else {
         return Ok(ExitCode::FAILURE);
     };
+    if !config.policy.problems.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
     let (providers, routes) = (config.providers.len(), config.routes.len());
     println!(
         "{}: good, with {providers} provider{} and {routes} route{}",
@@ -155,6 +168,7 @@ async fn run_demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
 async fn test(args: TestArgs) -> anyhow::Result<ExitCode> {
     let options = scenario::TestOptions {
         files: args.files,
+        carried: false,
         policy: args.policy,
         redis: args.redis,
         through: args.through,

@@ -4,13 +4,23 @@ use std::path::{Path, PathBuf};
 
 use fusewire::scenario::{Scenario, report};
 
-/// Every scenario with its name, in order of the names.
+/// Every scenario of the built-in policy with its name, in order of the names.
 ///
 /// # Panics
 /// One cannot be read; the message says what is wrong with it.
 #[must_use]
 pub fn scenarios() -> Vec<(String, Scenario)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    scenarios_in("tests/scenarios")
+}
+
+/// Every scenario in a folder of this repository, as [`scenarios`].
+///
+/// # Panics
+/// As [`scenarios`].
+#[must_use]
+pub fn scenarios_in(folder: &str) -> Vec<(String, Scenario)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let directory = root.join(folder);
     let mut files: Vec<PathBuf> = directory
         .read_dir()
         .expect("the folder of scenarios")

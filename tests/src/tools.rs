@@ -79,3 +79,17 @@ pub fn python() -> PathBuf {
         .filter(|program| program.is_file())
         .expect("no Python in the cache folder: run `make setup` once")
 }
+
+/// This repository's own command, where cargo has put it: beside the tests.
+///
+/// # Panics
+/// It is not there.
+#[must_use]
+pub fn fusewire() -> PathBuf {
+    let test = env::current_exe().expect("this program has a path");
+    let folders = test.ancestors().skip(1).take(2);
+    folders
+        .map(|folder| folder.join("fusewire"))
+        .find(|program| program.is_file())
+        .expect("no fusewire beside the tests: run `cargo build --workspace` once")
+}

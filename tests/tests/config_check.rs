@@ -22,7 +22,7 @@ fn the_example_is_valid_and_warns_of_nothing() {
 /// The setting that a comment of the example has the default of, if it has one.
 fn commented_out(line: &str) -> Option<&str> {
     /// What has no default that could be written, or is in a section that opens something.
-    const WITHOUT: [&str; 8] = [
+    const WITHOUT: [&str; 12] = [
         "admin",
         "instance",
         "url",
@@ -31,6 +31,10 @@ fn commented_out(line: &str) -> Option<&str> {
         "operation",
         "path",
         "token",
+        "keys",
+        "digests",
+        "scenarios",
+        "folder",
     ];
     let line = line.strip_prefix("# ")?;
     let (key, _) = line.split_once(" = ")?;

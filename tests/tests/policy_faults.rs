@@ -1,12 +1,16 @@
-//! A trap costs its instance and nothing else: the call goes through, and so does the next.
+//! A failure of the policy costs its instance and nothing else: the call goes through, and so does
+//! the next.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fusewire::engine::{BUILT_IN, ComponentEngine, Engine, Fault, Limits, LoadError};
+use fusewire::engine::{BUILT_IN, Call, ComponentEngine, Engine, Fault, Limits, LoadError, ask};
 use fusewire::guard::{CallFacts, Guard, Notice};
-use fusewire::store::MemoryStore;
-use fusewire_core::{Observation, Response, Target};
+use fusewire::store::contract::Delayed;
+use fusewire::store::{MemoryStore, Store};
+use fusewire_core::{Context, Observation, Response, Target};
+use fusewire_tests::attacked::LIMITS;
+use fusewire_tests::hostile::{self, Mode};
 
 /// Enough memory for a policy and its configuration, and not for a request of megabytes.
 const TIGHT: Limits = Limits {
@@ -33,14 +37,14 @@ fn a_call_that_wants_too_much_memory_costs_one_instance_and_the_next_call_has_an
     for _ in 0..3 {
         assert!(matches!(
             engine.classify(&huge(), &seen),
-            Err(Fault::Trap(_))
+            Err(Fault::Memory(_))
         ));
         assert!(engine.classify(&Target::provider("p"), &seen).is_ok());
     }
 }
 
 #[tokio::test]
-async fn a_call_whose_policy_traps_is_let_through_and_said_so() {
+async fn a_call_whose_policy_fails_is_let_through_and_said_so() {
     let faults = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&faults);
     let observer = move |notice: &Notice<'_>| {
@@ -60,11 +64,11 @@ async fn a_call_whose_policy_traps_is_let_through_and_said_so() {
     let faults = faults.lock().unwrap();
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(
-        faults[0].starts_with("admit: the policy trapped: "),
+        faults[0].starts_with("admit: the policy wanted more than its 2097152 bytes"),
         "{faults:?}"
     );
     assert!(
-        faults[1].starts_with("classify: the policy trapped: "),
+        faults[1].starts_with("classify: the policy wanted more than its 2097152 bytes"),
         "{faults:?}"
     );
 }
@@ -82,6 +86,44 @@ fn a_policy_that_takes_too_long_is_interrupted() {
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("it was not interrupted"),
     }
+}
+
+/// Asks the hostile policy once whether a call may be made.
+async fn admit(harm: &ComponentEngine, store: &Arc<dyn Store>) -> Result<(), Fault> {
+    let call = Call::Admit(Target::provider("p"), Context::at(1_000, 7));
+    let patience = Duration::from_secs(1);
+    ask(harm, store, &"fusewire".into(), patience, &call)
+        .await
+        .map(|_| ())
+}
+
+fn told(harm: Mode) -> ComponentEngine {
+    ComponentEngine::from_bytes(&hostile::policy(harm), "{}", LIMITS).expect("it loads")
+}
+
+#[tokio::test]
+async fn a_policy_that_leaks_fails_no_call() {
+    let leaking = told(Mode::Leak);
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    // 64 KiB a call: an instance has room for 240 of them.
+    for call in 0..2_000 {
+        assert_eq!(admit(&leaking, &store).await, Ok(()), "call {call}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_has_one_deadline_for_all_its_runs() {
+    let slow = told(Mode::LongerEachRun);
+    let store: Arc<dyn Store> = Arc::new(Delayed::new(MemoryStore::new()));
+    let began = Instant::now();
+    let deadline = Fault::Deadline(200);
+    assert_eq!(admit(&slow, &store).await, Err(deadline));
+    // Without one deadline for all, sixty runs would have one each.
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[test]

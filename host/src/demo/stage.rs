@@ -225,7 +225,8 @@ impl Stage<'_> {
 
     fn opening(&self, cast: &Cast) -> Vec<String> {
         let rate = 1_000 / traffic::EVERY.as_millis();
-        let policy = self.gateway.guard().engine().describe();
+        let generation = self.gateway.guard().generations().active();
+        let policy = generation.describe();
         let mut opening = vec![
             format!(
                 "A gateway on http://{} with the policy {} {},",

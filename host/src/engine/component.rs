@@ -11,19 +11,23 @@
 //!
 //! # Limits
 //!
-//! Each instance has a memory limit. Each call has a deadline, by wasmtime's epochs: a thread
-//! counts ticks, and compiled code looks at the count at every loop and call. The thread ends with
-//! its engine.
+//! Each instance has a memory limit, and so has what it hands to the host at a time: that is copied
+//! out of its memory, where one text may stand for many. An instance that has used up most of its
+//! memory is not put back: it would fail a call soon, and memory never shrinks. Each call has a
+//! deadline, by wasmtime's epochs: a thread counts ticks, and compiled code looks at the count at
+//! every loop and call.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fusewire_core::{Description, Observation, OverrideError, Problem, Suspended, Target, Verdict};
-use wasmtime::component::{Component, HasSelf, Linker};
-use wasmtime::{Config, Engine as Wasmtime, Store as WasmtimeStore, StoreLimitsBuilder, Trap};
+use wasmtime::{Store as WasmtimeStore, Trap};
 
+use super::budget::Budget;
 use super::imports::HostState;
-use super::{Answer, Call, Engine, Fault, LoadError, Tape, convert};
+use super::runtime::TICK;
+use super::{Answer, Call, Compiled, Engine, Fault, LoadError, Started, Tape, convert, sense};
 
 #[allow(missing_docs, reason = "the documentation is in wit/")]
 pub(super) mod bindings {
@@ -37,19 +41,19 @@ pub(super) mod bindings {
 /// The policy that this host was built with: a component of the world `policy`.
 pub static BUILT_IN: &[u8] = include_bytes!(env!("FUSEWIRE_POLICY_WASM"));
 
-/// The only interface that a policy may import, whatever its version.
-const IMPORT: &str = "fusewire:policy/keyvalue@";
-
-/// One tick of the epoch, which is how finely deadlines are kept.
-const TICK: Duration = Duration::from_millis(5);
+/// The most that a policy hands to the host in one answer, or in one question to its store, in
+/// bytes. As much as the state of three domains with records of 64 KiB each; most answers have a few
+/// hundred bytes.
+const HANDED_OVER_MAX: usize = 256 << 10;
 
 /// What a policy may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The longest that one run of an export may take. A thousand times what it usually takes,
-    /// so that a busy machine does not look like a broken policy.
+    /// The longest that a policy may run for one call, the runs together that it takes where its
+    /// store answers later. A thousand times what it usually takes, so that a busy machine does not
+    /// look like a broken policy.
     pub deadline: Duration,
-    /// The most memory of one instance, in bytes.
+    /// The most memory of one instance, its tables included, in bytes.
     pub memory: usize,
     /// The most instances kept for later calls.
     pub spare_instances: usize,
@@ -70,13 +74,14 @@ pub struct ComponentEngine {
     description: Description,
     configuration: String,
     limits: Limits,
-    wasmtime: Wasmtime,
-    pre: bindings::PolicyPre<HostState>,
+    compiled: Compiled,
     #[expect(
         clippy::vec_box,
         reason = "an instance is large, and is taken out and put back by every call"
     )]
     spare: Mutex<Vec<Box<Instance>>>,
+    /// Whether instances are of no more use once they have answered.
+    replaced: AtomicBool,
 }
 
 struct Instance {
@@ -116,21 +121,9 @@ impl ComponentEngine {
         configuration: &str,
         limits: Limits,
     ) -> Result<Self, LoadError> {
-        let wasmtime = ticking_wasmtime()?;
-        let component = Component::new(&wasmtime, bytes).map_err(component_error)?;
-        for (import, _) in component.component_type().imports(&wasmtime) {
-            if !import.starts_with(IMPORT) {
-                return Err(LoadError::Import(import.to_owned()));
-            }
-        }
-        let mut linker = Linker::new(&wasmtime);
-        bindings::Policy::add_to_linker::<_, HasSelf<HostState>>(&mut linker, |state| state)
-            .map_err(component_error)?;
-        let pre = linker
-            .instantiate_pre(&component)
-            .map_err(component_error)?;
-        let pre = bindings::PolicyPre::new(pre).map_err(component_error)?;
-        Self::start(wasmtime, pre, configuration, limits)
+        Compiled::new(bytes)?
+            .start(limits)?
+            .configured(configuration)
     }
 
     /// The same policy with another configuration, without compiling it again.
@@ -138,43 +131,58 @@ impl ComponentEngine {
     /// # Errors
     /// See [`LoadError`].
     pub fn with_configuration(&self, configuration: &str) -> Result<Self, LoadError> {
-        Self::start(
-            self.wasmtime.clone(),
-            self.pre.clone(),
-            configuration,
-            self.limits,
-        )
+        let policy = Started {
+            compiled: self.compiled.clone(),
+            limits: self.limits,
+            description: self.description.clone(),
+        };
+        policy.configured(configuration)
     }
 
-    fn start(
-        wasmtime: Wasmtime,
-        pre: bindings::PolicyPre<HostState>,
-        configuration: &str,
-        limits: Limits,
-    ) -> Result<Self, LoadError> {
-        let mut engine = Self {
+    /// Starts a first instance of a policy, and asks who it is.
+    pub(super) fn who_is(compiled: &Compiled, limits: Limits) -> Result<Description, LoadError> {
+        let engine = Self::unconfigured(compiled.clone(), limits);
+        let mut first = engine.bare_instance()?;
+        let description = engine.call(&mut first, |instance| {
+            instance
+                .policy
+                .fusewire_policy_lifecycle()
+                .call_describe(&mut instance.store)
+        })?;
+        let description = convert::description(description);
+        sense::description(&description)?;
+        Ok(description)
+    }
+
+    /// An engine whose first instance has accepted this configuration.
+    pub(super) fn begin(policy: Started, configuration: &str) -> Result<Self, LoadError> {
+        let mut engine = Self::unconfigured(policy.compiled, policy.limits);
+        engine.description = policy.description;
+        configuration.clone_into(&mut engine.configuration);
+        let first = engine.instantiate()?;
+        engine.put_back(first);
+        Ok(engine)
+    }
+
+    fn unconfigured(compiled: Compiled, limits: Limits) -> Self {
+        Self {
             description: Description {
                 name: String::new(),
                 version: String::new(),
                 record_schema: 0,
             },
-            configuration: configuration.to_owned(),
+            configuration: String::new(),
             limits,
-            wasmtime,
-            pre,
+            compiled,
             spare: Mutex::default(),
-        };
-        let mut first = engine.instantiate()?;
-        engine.description = engine
-            .call(&mut first, |instance| {
-                instance
-                    .policy
-                    .fusewire_policy_lifecycle()
-                    .call_describe(&mut instance.store)
-            })
-            .map(convert::description)?;
-        engine.put_back(first);
-        Ok(engine)
+            replaced: AtomicBool::new(false),
+        }
+    }
+
+    /// What it was made of: other limits or configurations can be had from that.
+    #[must_use]
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
     }
 
     /// Asks the policy what it would say to another configuration. This engine keeps its own.
@@ -191,6 +199,7 @@ impl ComponentEngine {
         let mut instance = self.bare_instance()?;
         let problems = self.configure(&mut instance, &self.configuration)?;
         if problems.is_empty() {
+            instance.store.data_mut().budget.is_ready();
             Ok(instance)
         } else {
             Err(LoadError::Configuration(problems))
@@ -198,25 +207,21 @@ impl ComponentEngine {
     }
 
     fn bare_instance(&self) -> Result<Box<Instance>, Fault> {
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(self.limits.memory)
-            .instances(16)
-            .tables(16)
-            .memories(4)
-            .build();
         let mut store = WasmtimeStore::new(
-            &self.wasmtime,
+            &self.compiled.runtime.wasmtime,
             HostState {
-                limits,
+                budget: Budget::new(self.limits.memory),
                 tape: Tape::blank(),
             },
         );
-        store.limiter(|state| &mut state.limits);
-        store.set_epoch_deadline(self.ticks());
+        store.limiter(|state| &mut state.budget);
+        store.set_hostcall_fuel(HANDED_OVER_MAX);
+        store.set_epoch_deadline(Self::ticks(self.limits.deadline));
         let policy = self
+            .compiled
             .pre
             .instantiate(&mut store)
-            .map_err(|error| self.fault(&error))?;
+            .map_err(|error| self.fault(&error, &store.data().budget))?;
         Ok(Box::new(Instance { store, policy }))
     }
 
@@ -234,8 +239,9 @@ impl ComponentEngine {
         Ok(problems.into_iter().map(convert::problem).collect())
     }
 
-    fn ticks(&self) -> u64 {
-        let ticks = self.limits.deadline.as_millis() / TICK.as_millis();
+    /// How many ticks of the epoch a time takes.
+    fn ticks(time: Duration) -> u64 {
+        let ticks = time.as_millis() / TICK.as_millis();
         // One more: the tick under way has begun already. wasmtime adds it to the present epoch.
         u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::MAX / 2) + 1
     }
@@ -256,6 +262,10 @@ impl ComponentEngine {
     }
 
     fn put_back(&self, instance: Box<Instance>) {
+        let worn_out = instance.store.data().budget.is_nearly_used_up();
+        if worn_out || self.replaced.load(Ordering::Acquire) {
+            return;
+        }
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.len() < self.limits.spare_instances {
             spare.push(instance);
@@ -268,11 +278,26 @@ impl ComponentEngine {
         instance: &mut Instance,
         export: impl FnOnce(&mut Instance) -> wasmtime::Result<T>,
     ) -> Result<T, Fault> {
-        instance.store.set_epoch_deadline(self.ticks());
-        export(instance).map_err(|error| self.fault(&error))
+        self.call_within(self.limits.deadline, instance, export)
     }
 
-    fn fault(&self, error: &wasmtime::Error) -> Fault {
+    /// Calls an export within what is left of the deadline.
+    fn call_within<T>(
+        &self,
+        left: Duration,
+        instance: &mut Instance,
+        export: impl FnOnce(&mut Instance) -> wasmtime::Result<T>,
+    ) -> Result<T, Fault> {
+        instance.store.set_epoch_deadline(Self::ticks(left));
+        instance.store.data_mut().budget.begin();
+        export(instance).map_err(|error| self.fault(&error, &instance.store.data().budget))
+    }
+
+    fn fault(&self, error: &wasmtime::Error, budget: &Budget) -> Fault {
+        if budget.is_exceeded() {
+            // Told that there is no more it has trapped, whatever that trap is called.
+            return Fault::Memory(self.limits.memory);
+        }
         match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt) => {
                 Fault::Deadline(u64::try_from(self.limits.deadline.as_millis()).unwrap_or(u64::MAX))
@@ -293,9 +318,13 @@ impl ComponentEngine {
         let answer = match tape {
             None => self.call(&mut instance, export),
             Some(tape) => {
+                // A call that is made again for each answer of its store has one deadline for all.
+                let left = self.limits.deadline.saturating_sub(tape.spent());
+                let began = Instant::now();
                 std::mem::swap(&mut instance.store.data_mut().tape, tape);
-                let answer = self.call(&mut instance, export);
+                let answer = self.call_within(left, &mut instance, export);
                 std::mem::swap(&mut instance.store.data_mut().tape, tape);
+                tape.spend(began.elapsed());
                 answer
             }
         };
@@ -311,24 +340,33 @@ impl Engine for ComponentEngine {
         &self.description
     }
 
+    fn replaced(&self) {
+        self.replaced.store(true, Ordering::Release);
+        let spare = std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner));
+        // Unmapping takes its time, and others may be waiting for the lock.
+        drop(spare);
+    }
+
     fn classify(&self, target: &Target, observation: &Observation) -> Result<Verdict, Fault> {
         let fields = convert::Fields::of(observation);
         let (target, observation) = (
             convert::target(target),
             convert::observation(observation, &fields),
         );
-        self.with_instance(None, |instance| {
+        let verdict = self.with_instance(None, |instance| {
             instance.policy.fusewire_policy_classifier().call_classify(
                 &mut instance.store,
                 target,
                 observation,
             )
-        })
-        .map(convert::verdict)
+        })?;
+        let verdict = convert::verdict(verdict);
+        sense::verdict(&verdict)?;
+        Ok(verdict)
     }
 
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault> {
-        self.with_instance(Some(tape), |Instance { store, policy }| {
+        let answer = self.with_instance(Some(tape), |Instance { store, policy }| {
             let breaker = policy.fusewire_policy_breaker();
             Ok(match call {
                 Call::Admit(target, context) => breaker
@@ -370,32 +408,10 @@ impl Engine for ComponentEngine {
                     .map(|step| Answer::Step(convert::step(step)))
                     .map_err(convert::suspended),
             })
-        })
+        })?;
+        if let Ok(answer) = &answer {
+            sense::answer(call, answer)?;
+        }
+        Ok(answer)
     }
-}
-
-fn component_error(error: wasmtime::Error) -> LoadError {
-    LoadError::Component(format!("{error:#}"))
-}
-
-/// A wasmtime engine whose epoch advances for as long as it lives.
-fn ticking_wasmtime() -> Result<Wasmtime, LoadError> {
-    let mut config = Config::new();
-    config.epoch_interruption(true);
-    // A policy's functions are synchronous. On by default where a crate beside this one has the
-    // runtime's asynchronous functions compiled in, it makes each call dearer.
-    config.concurrency_support(false);
-    let wasmtime = Wasmtime::new(&config).map_err(component_error)?;
-    let weak = wasmtime.weak();
-    std::thread::Builder::new()
-        .name("fusewire-epoch".into())
-        .spawn(move || {
-            while let Some(wasmtime) = weak.upgrade() {
-                wasmtime.increment_epoch();
-                drop(wasmtime);
-                std::thread::sleep(TICK);
-            }
-        })
-        .map_err(|error| LoadError::Component(format!("no thread for deadlines: {error}")))?;
-    Ok(wasmtime)
 }

@@ -1,5 +1,5 @@
 //! The component's types and the core's: arguments in one direction, answers in the other. The
-//! mirror image of policy/component's `given` and `answer`; knows no rule.
+//! mirror image of `given` and `answer` in policy/component/bindings; knows no rule.
 
 use fusewire_core as core;
 

@@ -1,14 +1,14 @@
 //! What a component's imports see: the store of the call under way.
 
 use fusewire_core::{KeyValue, StoreError, Window};
-use wasmtime::StoreLimits;
 
+use super::budget::Budget;
 use super::component::bindings::fusewire::policy::keyvalue;
 use super::{Tape, convert};
 
 /// What an instance's imports see.
 pub(super) struct HostState {
-    pub(super) limits: StoreLimits,
+    pub(super) budget: Budget,
     /// The store of the call under way; a blank one outside a call that may touch it.
     pub(super) tape: Tape,
 }

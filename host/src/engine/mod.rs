@@ -2,10 +2,15 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | `compiled` | a component on its way to an engine |
 //! | [`component`] | a policy as a WebAssembly component, in wasmtime |
 //! | [`native`] | the core compiled into the host: for comparison, in tests and benchmarks |
 //! | [`tape`] | the store as one call sees it: answers so far, and the one that is awaited |
 //! | [`replay`] | calls a policy again until its store has answered everything |
+//! | `runtime` | the wasmtime that all components share |
+//! | `budget` | what one instance may take of this process's memory |
+//! | `sense` | what of a policy's answers the contract leaves it no choice about |
+//! | `contract` | which contract a component is of |
 //! | `imports` | what a component's imports see |
 //! | `convert` | the component's types and the core's |
 //!
@@ -13,11 +18,16 @@
 //! so it can be made again with the same arguments: that is how a synchronous policy runs on an
 //! asynchronous store (`wit/package.wit`, "Suspension").
 
+mod budget;
+mod compiled;
 pub mod component;
+pub(crate) mod contract;
 mod convert;
 mod imports;
 pub mod native;
 pub mod replay;
+mod runtime;
+mod sense;
 pub mod tape;
 
 use fusewire_core::{
@@ -25,9 +35,10 @@ use fusewire_core::{
     OverrideOrder, Permit, Problem, Progress, Step, Suspended, Target, Verdict,
 };
 
+pub use self::compiled::{Compiled, Started};
 pub use self::component::{BUILT_IN, ComponentEngine, Limits};
 pub use self::native::NativeEngine;
-pub use self::replay::ask;
+pub use self::replay::{ask, ask_on};
 pub use self::tape::Tape;
 
 /// One call of an export that may touch the store, with all its arguments.
@@ -69,9 +80,29 @@ pub enum Fault {
     /// It ran longer than a call may.
     #[error("the policy ran for longer than {0} ms")]
     Deadline(u64),
+    /// It wanted more memory than it may have: how much that is, in bytes.
+    #[error("the policy wanted more than its {0} bytes of memory")]
+    Memory(usize),
     /// It broke the contract, as the text says.
     #[error("the policy broke its contract: {0}")]
     Contract(String),
+    /// It was replaced so long ago that it was taken away from the calls that still had it.
+    #[error("the policy that this call began with has been replaced for too long")]
+    Retired,
+}
+
+impl Fault {
+    /// The fault's kind, as in metrics.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Trap(_) => "trap",
+            Self::Deadline(_) => "deadline",
+            Self::Memory(_) => "memory",
+            Self::Contract(_) => "contract",
+            Self::Retired => "retired",
+        }
+    }
 }
 
 /// Why a policy cannot be loaded.
@@ -83,6 +114,9 @@ pub enum LoadError {
     /// It wants more than the contract gives.
     #[error("the policy imports `{0}`, and may import nothing but `fusewire:policy/keyvalue`")]
     Import(String),
+    /// It is built against a contract that this host does not have.
+    #[error("the policy needs {0}")]
+    Contract(String),
     /// It did not survive its first call.
     #[error("the policy failed while it was set up: {0}")]
     Setup(#[from] Fault),
@@ -116,4 +150,8 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The policy failed; see [`Fault`].
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault>;
+
+    /// It has been replaced: what it keeps ready for later calls is of no more use. Calls that
+    /// began with it still come.
+    fn replaced(&self) {}
 }

@@ -28,9 +28,22 @@ pub async fn ask(
     call: &Call,
 ) -> Result<Answer, Fault> {
     let mut tape = Tape::new(Arc::clone(store), Arc::clone(prefix));
+    ask_on(engine, &mut tape, patience, call).await
+}
+
+/// As [`ask`], on a tape that is blank so far.
+///
+/// # Errors
+/// The policy failed; see [`Fault`].
+pub async fn ask_on(
+    engine: &dyn Engine,
+    tape: &mut Tape,
+    patience: Duration,
+    call: &Call,
+) -> Result<Answer, Fault> {
     let mut in_all = None;
     loop {
-        let answer = engine.run(call, &mut tape)?;
+        let answer = engine.run(call, tape)?;
         if let Some(fault) = tape.take_fault() {
             return Err(fault);
         }

@@ -6,7 +6,7 @@
 //! told `pending`.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fusewire_core::store::{self as policy_store, KeyValue, Tally, Window};
 
@@ -24,6 +24,35 @@ enum Recorded {
     Counted(Result<Vec<Tally>, StoreError>),
 }
 
+/// An operation that a policy asked for.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// `keyvalue.get` of these keys.
+    Get(Vec<String>),
+    /// `keyvalue.swap` of this key: what was expected, and what was to be there.
+    Swap(String, Option<Vec<u8>>, Option<Vec<u8>>),
+    /// `keyvalue.count` of these windows.
+    Count(Vec<Window>),
+}
+
+/// What an operation was answered.
+#[derive(Debug, Clone)]
+pub enum Answered {
+    /// The values.
+    Got(Vec<Option<Vec<u8>>>),
+    /// Whether it was replaced.
+    Swapped(bool),
+    /// The tallies.
+    Counted(Vec<Tally>),
+    /// Nothing: out of reach.
+    Unavailable,
+    /// Nothing: refused, for this reason.
+    Refused(String),
+}
+
+/// All operations of one call in order, each with its answer.
+pub type Recording = Vec<(Operation, Answered)>;
+
 enum Awaited {
     Get(Later<Vec<Option<Vec<u8>>>>),
     Swap(Later<bool>),
@@ -40,6 +69,12 @@ pub struct Tape {
     at: usize,
     awaited: Option<Awaited>,
     fault: Option<Fault>,
+    /// The operations, where they are to be told afterwards.
+    operations: Option<Vec<Operation>>,
+    /// How many operations were refused.
+    refused: u32,
+    /// How long the policy has run for this call.
+    spent: Duration,
 }
 
 impl Tape {
@@ -49,10 +84,16 @@ impl Tape {
         Self {
             store: Some(store),
             prefix,
-            answers: Vec::new(),
-            at: 0,
-            awaited: None,
-            fault: None,
+            ..Self::blank()
+        }
+    }
+
+    /// As [`Self::new`], and [`Self::into_recording`] tells everything afterwards.
+    #[must_use]
+    pub fn recorded(store: Arc<dyn Store>, prefix: Arc<str>) -> Self {
+        Self {
+            operations: Some(Vec::new()),
+            ..Self::new(store, prefix)
         }
     }
 
@@ -65,7 +106,34 @@ impl Tape {
             at: 0,
             awaited: None,
             fault: None,
+            operations: None,
+            refused: 0,
+            spent: Duration::ZERO,
         }
+    }
+
+    /// How many operations were refused so far, by the host or by the store.
+    #[must_use]
+    pub fn refused(&self) -> u32 {
+        self.refused
+    }
+
+    /// How long the policy has run for this call, all its runs together.
+    pub(super) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// Notes a run of the policy.
+    pub(super) fn spend(&mut self, time: Duration) {
+        self.spent = self.spent.saturating_add(time);
+    }
+
+    /// Everything that was asked for and answered; empty where that was not kept.
+    #[must_use]
+    pub fn into_recording(self) -> Recording {
+        let operations = self.operations.unwrap_or_default();
+        let answers = self.answers.into_iter().map(Recorded::told);
+        operations.into_iter().zip(answers).collect()
     }
 
     /// Whether an operation is awaited.
@@ -96,8 +164,13 @@ impl Tape {
             Some(Awaited::Count(later)) => Recorded::Counted(limited(later, deadline).await),
             None => return,
         };
-        self.answers.push(answer);
+        self.keep(answer);
         self.at = 0;
+    }
+
+    fn keep(&mut self, answer: Recorded) {
+        self.refused += u32::from(answer.is_refused());
+        self.answers.push(answer);
     }
 
     /// The next recorded answer, or what to do: `Err(None)` start the operation, `Err(Some)` that
@@ -128,6 +201,29 @@ impl Tape {
     }
 }
 
+impl Recorded {
+    fn is_refused(&self) -> bool {
+        let refused = |error: &StoreError| matches!(error, StoreError::Refused(_));
+        match self {
+            Self::Got(answer) => answer.as_ref().is_err_and(refused),
+            Self::Swapped(answer) => answer.as_ref().is_err_and(refused),
+            Self::Counted(answer) => answer.as_ref().is_err_and(refused),
+        }
+    }
+
+    fn told(self) -> Answered {
+        let answer = match self {
+            Self::Got(answer) => answer.map(Answered::Got),
+            Self::Swapped(answer) => answer.map(Answered::Swapped),
+            Self::Counted(answer) => answer.map(Answered::Counted),
+        };
+        answer.unwrap_or_else(|error| match error {
+            StoreError::Unavailable(_) => Answered::Unavailable,
+            StoreError::Refused(why) => Answered::Refused(why),
+        })
+    }
+}
+
 fn to_policy<T>(answer: Result<T, StoreError>) -> Result<T, policy_store::StoreError> {
     answer.map_err(|error| match error {
         StoreError::Unavailable(_) => policy_store::StoreError::Unavailable,
@@ -137,7 +233,7 @@ fn to_policy<T>(answer: Result<T, StoreError>) -> Result<T, policy_store::StoreE
 
 /// Plays, starts or refuses one operation: the same for each kind.
 macro_rules! operate {
-    ($self:ident, $recorded:ident, $awaited:ident, $checked:expr, |$store:ident| $start:expr) => {{
+    ($self:ident, $recorded:ident, $awaited:ident, $checked:expr, $operation:expr, |$store:ident| $start:expr) => {{
         if let Some(played) = $self.play(|r| {
             if let Recorded::$recorded(answer) = r {
                 Some(answer)
@@ -146,6 +242,9 @@ macro_rules! operate {
             }
         }) {
             return played;
+        }
+        if let Some(operations) = &mut $self.operations {
+            operations.push($operation);
         }
         let reply = match ($checked, &$self.store) {
             (Ok(()), Some($store)) => $start,
@@ -158,7 +257,7 @@ macro_rules! operate {
         };
         match reply {
             Reply::Ready(answer) => {
-                $self.answers.push(Recorded::$recorded(answer.clone()));
+                $self.keep(Recorded::$recorded(answer.clone()));
                 $self.at = $self.answers.len();
                 to_policy(answer)
             }
@@ -172,10 +271,15 @@ macro_rules! operate {
 
 impl KeyValue for Tape {
     fn get(&mut self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, policy_store::StoreError> {
-        let checked = keys
-            .iter()
-            .try_for_each(|key| confine::key(&self.prefix, key));
-        operate!(self, Got, Get, checked, |store| store.get(keys.to_vec()))
+        let checked = confine::keys(&self.prefix, keys);
+        operate!(
+            self,
+            Got,
+            Get,
+            checked,
+            Operation::Get(keys.to_vec()),
+            |store| store.get(keys.to_vec())
+        )
     }
 
     fn swap(
@@ -187,15 +291,21 @@ impl KeyValue for Tape {
     ) -> Result<bool, policy_store::StoreError> {
         let checked = confine::key(&self.prefix, key).and_then(|()| confine::value(replacement));
         let own = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
-        operate!(self, Swapped, Swap, checked, |store| {
+        let operation = || Operation::Swap(key.to_owned(), own(expected), own(replacement));
+        operate!(self, Swapped, Swap, checked, operation(), |store| {
             store.swap(key.to_owned(), own(expected), own(replacement), ttl_ms)
         })
     }
 
     fn count(&mut self, windows: Vec<Window>) -> Result<Vec<Tally>, policy_store::StoreError> {
-        let checked = windows
-            .iter()
-            .try_for_each(|window| confine::window(&self.prefix, window));
-        operate!(self, Counted, Count, checked, |store| store.count(windows))
+        let checked = confine::windows(&self.prefix, &windows);
+        operate!(
+            self,
+            Counted,
+            Count,
+            checked,
+            Operation::Count(windows.clone()),
+            |store| store.count(windows)
+        )
     }
 }

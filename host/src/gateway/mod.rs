@@ -4,7 +4,11 @@
 //! |---|---|
 //! | [`config`] | the configuration file, and everything that can be wrong with it |
 //! | [`server`] | a gateway from its start to its stop |
+//! | `token` | bearer tokens |
 //! | [`upstream`] | asking a provider over HTTP; usable by itself |
+//! | `policy` | the policy that it starts with, and what may replace it |
+//! | `reload` | the policy's settings, when the configuration file changes |
+//! | `admin` | `/policy`, at the operators' address |
 //! | `exchange` | the fleet's store, for filters in Envoy |
 //! | [`routes`] | which route a request takes |
 //! | [`template`] | which URL a request becomes |
@@ -32,15 +36,19 @@
 //! configured. With `admin` configured the metrics are at
 //! that address alone, and `/healthz` at both.
 
+mod admin;
 mod call;
 pub mod config;
 mod exchange;
 pub mod headers;
+mod policy;
 mod relay;
+mod reload;
 mod reply;
 pub mod routes;
 pub mod server;
 pub mod template;
+mod token;
 pub mod upstream;
 
 pub use self::config::Config;

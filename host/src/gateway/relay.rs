@@ -105,6 +105,7 @@ impl Relay {
         let waited = self.incoming.waited();
         let mut seen = observe(&self.guard, &self.facts, Some(&self.head), failure, waited);
         seen.delivered_partial = true;
-        permit.settle(self.guard.classify(&self.facts.target, &seen));
+        let verdict = permit.classify(&self.facts.target, &seen);
+        permit.settle(verdict);
     }
 }

@@ -16,14 +16,17 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::admin;
 use super::call::{self, Provider, Route};
-use super::config::{Config, ExchangeConfig, PolicyConfig, ProviderConfig, Secret, StoreConfig};
+use super::config::{Config, ExchangeConfig, ProviderConfig, RolloutConfig, Secret, StoreConfig};
 use super::exchange::{self, Terms};
+use super::policy::{Policy, Replacing};
 use super::upstream::Upstream;
-use crate::engine::{ComponentEngine, Engine, Limits, LoadError};
+use crate::engine::Engine;
 use crate::guard::{Guard, Observer};
 use crate::logging::TransitionLog;
 use crate::metrics::{CONTENT_TYPE, Metrics};
+use crate::policy::Rollout;
 use crate::store::{MemoryStore, MergedStore, RedisStore, Store, WatchedStore};
 
 /// How long what was given up at the end of the grace may take to say so.
@@ -40,9 +43,9 @@ pub enum StartError {
         /// Why.
         error: io::Error,
     },
-    /// The policy cannot be loaded.
-    #[error(transparent)]
-    Policy(#[from] LoadError),
+    /// The policy cannot be loaded, and there is no other to start with.
+    #[error("the policy cannot be loaded: {0}")]
+    Policy(String),
     /// A setting cannot be used on this machine, as the text says.
     #[error("{setting}: {why}")]
     Setting {
@@ -81,6 +84,8 @@ pub struct Gateway {
     grace: Duration,
     phase: watch::Sender<Phase>,
     servers: JoinSet<io::Result<()>>,
+    /// What looks for other policies, for as long as the gateway is there.
+    _replacing: Option<Replacing>,
 }
 
 /// What the handlers share.
@@ -89,6 +94,8 @@ pub(super) struct Shared {
     pub(super) routes: Vec<Route>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) request_limit: usize,
+    /// `None`: the policy was given by whoever built this.
+    pub(super) rollout: Option<Rollout>,
     targets: Vec<Target>,
     phase: watch::Receiver<Phase>,
 }
@@ -155,9 +162,12 @@ impl Builder {
             Some(admin) => Some(bind(admin).await?),
             None => None,
         };
-        let engine = match self.engine {
-            Some(engine) => engine,
-            None => engine(&config.policy)?,
+        let (engine, policy) = match self.engine {
+            Some(engine) => (engine, None),
+            None => {
+                let policy = Policy::load(&config).await?;
+                (policy.engine(), Some(policy))
+            }
         };
         let (store, watched) = match self.store {
             Some(store) => (store, None),
@@ -180,12 +190,19 @@ impl Builder {
             .fold(guard, |guard, observer| guard.observer(observer))
             .build();
 
+        let replacing = policy.map(|policy| policy.begin(&guard, &config));
+        if let Some(replacing) = &replacing {
+            metrics.follow(replacing.rollout.watch());
+        }
+        let rollout = replacing.as_ref().map(|r| r.rollout.clone());
+
         let (sender, phase) = watch::channel(Phase::Running);
         let shared = Arc::new(Shared {
             guard,
             routes: routes(&config)?,
             metrics,
             request_limit: config.request_limit,
+            rollout,
             targets,
             phase,
         });
@@ -195,8 +212,9 @@ impl Builder {
             router = router.merge(exchanges(&shared, exchange, &config.policy.prefix)?);
         }
         run(&mut servers, listener, router, &shared);
+        let operators = operators(&shared).merge(replacement(&shared, &config.rollout)?);
         let admin = admin.map(|(listener, address)| {
-            run(&mut servers, listener, operators(&shared), &shared);
+            run(&mut servers, listener, operators, &shared);
             address
         });
         Ok(Gateway {
@@ -206,6 +224,7 @@ impl Builder {
             grace: config.grace,
             phase: sender,
             servers,
+            _replacing: replacing,
         })
     }
 }
@@ -238,6 +257,12 @@ impl Gateway {
     #[must_use]
     pub fn guard(&self) -> &Guard {
         &self.shared.guard
+    }
+
+    /// What replaces its policy; `None`: it was given one.
+    #[must_use]
+    pub fn rollout(&self) -> Option<&Rollout> {
+        self.shared.rollout.as_ref()
     }
 
     /// What it counts.
@@ -316,7 +341,8 @@ fn operators(shared: &Arc<Shared>) -> Router {
 /// A gateway without its store still does its work, so it is healthy, and says so.
 async fn health(State(shared): State<Arc<Shared>>) -> ([(HeaderName, &'static str); 1], String) {
     let guard = &shared.guard;
-    let policy = guard.engine().describe();
+    let generation = guard.generations().active();
+    let policy = generation.describe();
     let state = json!({
         "status": "ok",
         "store": guard.store().mode().name(),
@@ -335,11 +361,14 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> ([(HeaderName, &'static s
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text())
 }
 
-fn engine(policy: &PolicyConfig) -> Result<Arc<dyn Engine>, LoadError> {
-    Ok(Arc::new(match &policy.component {
-        Some(file) => ComponentEngine::from_file(file, &policy.json, Limits::default())?,
-        None => ComponentEngine::built_in(&policy.json)?,
-    }))
+/// Where operators look at the policy, and replace it.
+fn replacement(shared: &Arc<Shared>, config: &RolloutConfig) -> Result<Router, StartError> {
+    let Some(rollout) = &shared.rollout else {
+        return Ok(Router::new());
+    };
+    let token = config.token.as_ref().map(Secret::reveal).transpose();
+    let token = token.map_err(unusable("rollout.token"))?;
+    Ok(admin::router(rollout.clone(), token, config.largest))
 }
 
 /// The store, and again as what watches it where it is not in this process.

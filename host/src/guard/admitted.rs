@@ -1,6 +1,6 @@
 //! The permit as a guard object.
 
-use fusewire_core::{Ending, Permit, Verdict};
+use fusewire_core::{Ending, Observation, Permit, Target, Verdict};
 
 use super::{CallFacts, Guard, Notice};
 use crate::engine::{Answer, Call, Fault};
@@ -9,6 +9,7 @@ use crate::engine::{Answer, Call, Fault};
 /// call was dropped, which judges nothing and frees a probe's lease.
 #[must_use = "a permit that is dropped at once reports a dropped call"]
 pub struct Admitted {
+    /// Pinned to the policy that the call was admitted by.
     guard: Guard,
     /// `None`: the policy failed, or the call is settled.
     permit: Option<Permit>,
@@ -23,6 +24,18 @@ impl Admitted {
     #[must_use]
     pub fn is_probe(&self) -> bool {
         self.permit.as_ref().is_some_and(|p| p.probe)
+    }
+
+    /// Which policy decides this call, to its end: the number of its generation.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.guard.decided_by()
+    }
+
+    /// Judges the attempt, by the policy that it was admitted by. As [`Guard::classify`] otherwise.
+    #[must_use]
+    pub fn classify(&self, target: &Target, observation: &Observation) -> Verdict {
+        self.guard.classify(target, observation)
     }
 
     /// Tells how the call ended. Does not wait for the store, and can be called on any thread:
@@ -44,7 +57,7 @@ impl Admitted {
         }
         let guard = self.guard.clone();
         let call = Call::Settle(permit, ending, guard.context(&CallFacts::default()));
-        let settling = &self.guard.0.settling;
+        let settling = &self.guard.inner.settling;
         let Some(runtime) = settling.runtime() else {
             if let Some(answer) = guard.ask_at_once(&call) {
                 told(&guard, answer);

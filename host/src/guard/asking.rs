@@ -51,7 +51,7 @@ impl Drop for Asking {
             return;
         };
         let guard = self.guard.clone();
-        let settling = &self.guard.0.settling;
+        let settling = &self.guard.inner.settling;
         let Some(runtime) = settling.runtime() else {
             return;
         };

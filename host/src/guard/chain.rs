@@ -1,7 +1,7 @@
 //! A whole logical call over a chain of providers.
 //!
 //! Each attempt is admitted and settled by itself, so a breaker that opens stops the retries
-//! under way. What happens next is the policy's word.
+//! under way. What happens next is the policy's word; one policy's, whatever replaces it meanwhile.
 
 use std::future::Future;
 use std::time::Duration;
@@ -124,9 +124,13 @@ impl Guard {
             skipped: Vec::new(),
             attempts: 0,
         };
+        let Some(first) = chain.first() else {
+            return called;
+        };
+        let guard = self.pinned(&first.target.provider);
         for (index, candidate) in chain.iter().enumerate() {
             let left = chain.len() - index - 1;
-            match self
+            match guard
                 .ask_candidate(
                     index,
                     candidate,

@@ -4,7 +4,10 @@
 //! |---|---|
 //! | [`admitted`] | the permit as a guard object: dropping it reports a drop |
 //! | `asking` | an admission while the store is waited for |
+//! | [`generation`] | which policy decides a call |
 //! | [`chain`] | a whole logical call over a chain of providers |
+//! | `question` | one question to the policy, and who is told of it |
+//! | `fallback` | what is done where there is no policy to decide it |
 //! | [`observer`] | what others may listen to: events, refusals, faults |
 //!
 //! A [`Guard`] is cheap to clone, and is all that a service needs:
@@ -25,7 +28,7 @@
 //!     Ok(admitted) => {
 //!         // ... make the call ...
 //!         let seen = Observation::response(Response::status(200), guard.now_ms());
-//!         let verdict = guard.classify(&target, &seen);
+//!         let verdict = admitted.classify(&target, &seen);
 //!         admitted.settle(verdict);
 //!     }
 //!     Err(refusal) => println!("not now: {}", refusal.detail),
@@ -36,34 +39,37 @@
 pub mod admitted;
 mod asking;
 pub mod chain;
+mod entropy;
+mod fallback;
+pub mod generation;
 pub mod observer;
+mod question;
 mod settling;
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fusewire_core::{
-    Context, Decision, DomainState, Effect, Event, Observation, Outcome, OverrideError,
-    OverrideOrder, Progress, Refusal, Step, Target, Verdict,
+    Context, Decision, DomainState, Event, Observation, OverrideError, OverrideOrder, Progress,
+    Refusal, Step, Target, Verdict,
 };
 
-use crate::engine::{Answer, Call, Engine, Fault, Tape, ask};
+use crate::engine::{Answer, Call, Engine, Fault};
 use crate::store::Store;
 
 pub use self::admitted::Admitted;
 use self::asking::Asking;
 pub use self::chain::{Attempt, Called, Candidate, Given, Skip, SkipReason, Try};
+use self::entropy::Entropy;
+use self::fallback::{NO_POLICY, without_planner, without_policy};
+use self::generation::{Asked, Decided, Kind};
+pub use self::generation::{Generation, Generations};
 pub use self::observer::{Notice, Observer};
 use self::settling::Settling;
 
 /// How long one operation of the store is waited for. Far below any provider's time limit, far
 /// above a store's usual answer. Almost every question to the policy takes one.
 pub const STORE_PATIENCE: Duration = Duration::from_millis(50);
-
-/// The rule of a verdict that no policy gave.
-const NO_POLICY: &str = "no-policy";
 
 /// The default prefix of every key.
 pub const DEFAULT_PREFIX: &str = "fusewire";
@@ -79,12 +85,16 @@ pub struct CallFacts {
     pub deadline_ms: Option<u64>,
 }
 
-/// Guards calls with one policy on one store.
+/// Guards calls with a policy on a store.
 #[derive(Clone)]
-pub struct Guard(Arc<Inner>);
+pub struct Guard {
+    inner: Arc<Inner>,
+    /// The generation that decides, whatever is put in place meanwhile; `None`: the present one.
+    pinned: Option<Arc<Generation>>,
+}
 
 struct Inner {
-    engine: Arc<dyn Engine>,
+    generations: Arc<Generations>,
     store: Arc<dyn Store>,
     prefix: Arc<str>,
     instance: String,
@@ -119,7 +129,8 @@ impl Builder {
         self
     }
 
-    /// How long one operation of the store is waited for; see [`ask`] for several. By default
+    /// How long one operation of the store is waited for; see
+    /// [`ask`](crate::engine::ask) for several. By default
     /// [`STORE_PATIENCE`].
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -137,16 +148,19 @@ impl Builder {
     /// The guard.
     #[must_use]
     pub fn build(self) -> Guard {
-        Guard(Arc::new(Inner {
-            engine: self.engine,
-            store: self.store,
-            prefix: self.prefix,
-            instance: self.instance,
-            patience: self.patience,
-            observers: self.observers,
-            entropy: Entropy::default(),
-            settling: Arc::default(),
-        }))
+        Guard {
+            inner: Arc::new(Inner {
+                generations: Arc::new(Generations::new(self.engine)),
+                store: self.store,
+                prefix: self.prefix,
+                instance: self.instance,
+                patience: self.patience,
+                observers: self.observers,
+                entropy: Entropy::default(),
+                settling: Arc::default(),
+            }),
+            pinned: None,
+        }
     }
 }
 
@@ -169,32 +183,65 @@ impl Guard {
     /// The present time on the fleet's clock, in ms since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.0.store.now_ms()
+        self.inner.store.now_ms()
     }
 
     /// This host's id.
     #[must_use]
     pub fn instance(&self) -> &str {
-        &self.0.instance
+        &self.inner.instance
     }
 
-    /// The policy.
+    /// What every key of the policy begins with.
     #[must_use]
-    pub fn engine(&self) -> &Arc<dyn Engine> {
-        &self.0.engine
+    pub fn prefix(&self) -> &str {
+        &self.inner.prefix
+    }
+
+    /// The policies of this guard, to replace one by another.
+    #[must_use]
+    pub fn generations(&self) -> &Arc<Generations> {
+        &self.inner.generations
+    }
+
+    /// This guard with the policy that decides for this provider now, whatever is put in place
+    /// later: one logical call is decided by one policy. A guard that is pinned stays as it is.
+    #[must_use]
+    pub fn pinned(&self, provider: &str) -> Self {
+        let pinned = self.generation(provider);
+        Self {
+            inner: Arc::clone(&self.inner),
+            pinned: Some(pinned),
+        }
+    }
+
+    /// The number of the generation that decides.
+    fn decided_by(&self) -> u64 {
+        match &self.pinned {
+            Some(pinned) => pinned.number(),
+            None => self.inner.generations.active().number(),
+        }
+    }
+
+    /// The policy that decides for this provider.
+    fn generation(&self, provider: &str) -> Arc<Generation> {
+        match &self.pinned {
+            Some(pinned) => Arc::clone(pinned),
+            None => self.inner.generations.deciding(provider),
+        }
     }
 
     /// The store.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.0.store
+        &self.inner.store
     }
 
     fn context(&self, facts: &CallFacts) -> Context {
         Context {
             now_ms: self.now_ms(),
-            entropy: self.0.entropy.next(),
-            instance: self.0.instance.clone(),
+            entropy: self.inner.entropy.next(),
+            instance: self.inner.instance.clone(),
             call_limit_ms: facts
                 .limit
                 .map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
@@ -202,31 +249,9 @@ impl Guard {
         }
     }
 
-    async fn ask(&self, call: &Call) -> Result<Answer, Fault> {
-        let inner = &self.0;
-        ask(
-            &*inner.engine,
-            &inner.store,
-            &inner.prefix,
-            inner.patience,
-            call,
-        )
-        .await
-    }
-
-    /// Asks without waiting. `None`: the store does not answer at once.
-    fn ask_at_once(&self, call: &Call) -> Option<Result<Answer, Fault>> {
-        let inner = &self.0;
-        let mut tape = Tape::new(Arc::clone(&inner.store), Arc::clone(&inner.prefix));
-        match inner.engine.run(call, &mut tape) {
-            Ok(answer) => answer.ok().map(Ok),
-            Err(fault) => Some(Err(fault)),
-        }
-    }
-
     /// Tells the observers.
     pub(crate) fn notice(&self, notice: &Notice<'_>) {
-        for observer in &self.0.observers {
+        for observer in &self.inner.observers {
             observer.notice(notice);
         }
     }
@@ -249,20 +274,20 @@ impl Guard {
     /// # Errors
     /// The refusal, with its reason and when to ask again.
     pub async fn admit(&self, target: &Target, facts: &CallFacts) -> Result<Admitted, Refusal> {
-        self.0.settling.settle_here();
+        self.inner.settling.settle_here();
         let call = Call::Admit(target.clone(), self.context(facts));
-        let admission = match Asking::new(self, call).await {
+        let guard = self.pinned(&target.provider);
+        let admission = match Asking::new(&guard, call).await {
             Ok(Answer::Admission(admission)) => admission,
             Ok(_) => {
-                return Ok(
-                    self.unguarded("admit", &Fault::Contract("it answered another call".into()))
-                );
+                let fault = Fault::Contract("it answered another call".into());
+                return Ok(guard.unguarded("admit", &fault));
             }
-            Err(fault) => return Ok(self.unguarded("admit", &fault)),
+            Err(fault) => return Ok(guard.unguarded("admit", &fault)),
         };
         self.events(&admission.events);
         match admission.decision {
-            Decision::Allowed(permit) => Ok(Admitted::new(self.clone(), Some(permit))),
+            Decision::Allowed(permit) => Ok(Admitted::new(guard, Some(permit))),
             Decision::Refused(refusal) => {
                 self.notice(&Notice::Refused {
                     target,
@@ -278,17 +303,28 @@ impl Guard {
         Admitted::new(self.clone(), None)
     }
 
-    /// Judges one attempt. Where the policy fails, an answer is taken as it is and a failure goes
+    /// Judges one attempt by the policy that decides now; [`Admitted::classify`] does so by the one
+    /// that the call was admitted by. Where the policy fails, an answer is taken as it is and a failure goes
     /// to the next provider, and neither is counted.
     #[must_use]
     pub fn classify(&self, target: &Target, observation: &Observation) -> Verdict {
-        self.0
-            .engine
-            .classify(target, observation)
-            .unwrap_or_else(|fault| {
-                self.fault("classify", &fault);
-                without_policy(observation)
-            })
+        let generation = self.generation(&target.provider);
+        let generations = &self.inner.generations;
+        let bits = || self.inner.entropy.next();
+        let watchers = generations.watchers(&generation, Kind::Classify, bits);
+        let verdict = match generation.engine() {
+            Some(engine) => engine.classify(target, observation),
+            None => Err(Fault::Retired),
+        };
+        generation.judged(&verdict);
+        generation::tell(&watchers, || Decided {
+            generation: generation.number(),
+            asked: Asked::Classify(target.clone(), observation.clone(), verdict.clone()),
+        });
+        verdict.unwrap_or_else(|fault| {
+            self.fault("classify", &fault);
+            without_policy(observation)
+        })
     }
 
     /// Decides the next step of a logical call. Where the policy fails, or failed to judge the
@@ -359,65 +395,6 @@ impl Guard {
     /// Waits until everything that was settled or dropped so far has been told to the policy.
     /// Cancel-safe.
     pub async fn settled(&self) {
-        self.0.settling.idle().await;
-    }
-}
-
-/// The next step where there is no policy to decide it.
-fn without_planner(progress: &Progress, verdict: &Verdict) -> Step {
-    let is_good = matches!(verdict.effect, Effect::Success | Effect::SlowSuccess)
-        || matches!(verdict.outcome, Outcome::Success | Outcome::NoResult);
-    if is_good {
-        Step::Done
-    } else if verdict.next_provider && progress.providers_left > 0 {
-        Step::NextProvider
-    } else if verdict.outcome == Outcome::CallerError {
-        Step::Done
-    } else {
-        Step::GiveUp(verdict.reason.clone())
-    }
-}
-
-/// The verdict where there is no policy to give one: it counts nowhere.
-fn without_policy(observation: &Observation) -> Verdict {
-    let answered = observation.response.is_some() && observation.failure.is_none();
-    Verdict {
-        outcome: if answered {
-            Outcome::Success
-        } else {
-            Outcome::Transient
-        },
-        effect: Effect::Neutral,
-        blame: fusewire_core::Blame::Nobody,
-        retry_same: false,
-        next_provider: !answered,
-        min_delay_ms: 0,
-        retry_after_ms: None,
-        slow: false,
-        rule: NO_POLICY.into(),
-        reason: "the policy failed, so the attempt was not judged".into(),
-    }
-}
-
-/// Random bits for contexts: a counter, hashed with keys that differ in each process. Not for
-/// secrets.
-struct Entropy {
-    keys: RandomState,
-    used: AtomicU64,
-}
-
-impl Default for Entropy {
-    fn default() -> Self {
-        Self {
-            keys: RandomState::new(),
-            used: AtomicU64::new(0),
-        }
-    }
-}
-
-impl Entropy {
-    fn next(&self) -> u64 {
-        self.keys
-            .hash_one(self.used.fetch_add(1, Ordering::Relaxed))
+        self.inner.settling.idle().await;
     }
 }

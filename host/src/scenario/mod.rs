@@ -122,10 +122,12 @@
 //! | `log` | the decision log, byte for byte |
 //! | `words` | decisions and events in few words |
 //! | [`report`] | what people read when a scenario fails |
+//! | `files` | the files that scenarios are in |
 //! | `run` | the command |
 
 mod check;
 pub mod driver;
+mod files;
 mod log;
 mod play;
 mod read;
@@ -134,9 +136,10 @@ mod run;
 mod runtime;
 mod script;
 mod stage;
-mod words;
+pub(crate) mod words;
 
 pub use driver::{Driver, DriverError};
+pub use files::{read_folder, scenario_files};
 pub use play::{Failure, Played, play, play_through};
 pub use read::Unreadable;
 pub use run::{TestOptions, run};

@@ -8,10 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fusewire_core::Problem;
 
 use super::driver::{Driver, DriverError};
+use super::files::{scenario_files, with_path};
 use super::play::{Played, play, play_through};
 use super::report;
 use super::script::Scenario;
-use crate::engine::{ComponentEngine, Limits, LoadError};
+use crate::engine::{BUILT_IN, ComponentEngine, Limits, LoadError};
 use crate::store::{MemoryStore, RedisStore, Store};
 
 /// What `fusewire test` is asked to do.
@@ -19,6 +20,8 @@ use crate::store::{MemoryStore, RedisStore, Store};
 pub struct TestOptions {
     /// Scenarios, and directories of scenarios (`*.toml`).
     pub files: Vec<PathBuf>,
+    /// Whether to play the scenarios that the policy carries, before those.
+    pub carried: bool,
     /// The policy to test, a component; `None`: the one that is built in.
     pub policy: Option<PathBuf>,
     /// A Redis to play on as well, by its URL. The keys of scenarios begin with `fusewire-test`,
@@ -52,20 +55,13 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
         .collect::<Result<_, DriverError>>()
         .map_err(io::Error::other)?;
     let (mut passed, mut failed) = (0u32, 0u32);
-    for file in scenario_files(&options.files)? {
-        let text = std::fs::read_to_string(&file).map_err(|error| with_path(&file, &error))?;
-        let name = file
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+    for Script { name, path, text } in scripts(options)? {
         let prefix = unique_prefix();
         let mut stores: Vec<(&str, Arc<dyn Store>)> =
             vec![("memory", Arc::new(MemoryStore::new()))];
         if let Some(redis) = &redis {
             stores.push(("Redis", Arc::clone(redis) as Arc<dyn Store>));
         }
-        let path = file.to_string_lossy();
         let result = one(&text, &path, &policy, &prefix, &stores, &drivers).await;
         match result {
             Ok((scenario, played)) => {
@@ -92,6 +88,59 @@ pub async fn run(options: &TestOptions, out: &mut impl Write) -> io::Result<bool
     }
     writeln!(out, "{passed} passed, {failed} failed")?;
     Ok(failed == 0)
+}
+
+/// A scenario that is to be played.
+struct Script {
+    /// What it is called in the report.
+    name: String,
+    /// Where it is, for what there is to say of it.
+    path: String,
+    text: String,
+}
+
+/// All that are to be played, in order.
+fn scripts(options: &TestOptions) -> io::Result<Vec<Script>> {
+    let mut scripts = Vec::new();
+    if options.carried {
+        scripts = carried(options.policy.as_deref())?;
+        if scripts.is_empty() && options.files.is_empty() {
+            let why = "the policy carries no scenario: name some to play";
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
+    }
+    for file in scenario_files(&options.files)? {
+        scripts.push(Script {
+            name: stem(&file),
+            path: file.display().to_string(),
+            text: std::fs::read_to_string(&file).map_err(|error| with_path(&file, &error))?,
+        });
+    }
+    Ok(scripts)
+}
+
+/// The scenarios that a policy carries.
+fn carried(policy: Option<&Path>) -> io::Result<Vec<Script>> {
+    let read;
+    let bytes = match policy {
+        Some(path) => {
+            read = std::fs::read(path).map_err(|error| with_path(path, &error))?;
+            read.as_slice()
+        }
+        None => BUILT_IN,
+    };
+    let scenarios = fusewire_sections::scenarios(bytes).map_err(io::Error::other)?;
+    let script = |(name, text): (String, String)| Script {
+        path: format!("carried:{name}"),
+        name: stem(Path::new(&name)),
+        text,
+    };
+    Ok(scenarios.into_iter().map(script).collect())
+}
+
+fn stem(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// Plays one scenario on each store and through each driver. The error is what there is to read
@@ -180,38 +229,6 @@ fn misconfigured(path: &str, scenario: &Scenario, problems: &[Problem]) -> Strin
         .collect();
     lines.sort();
     lines.into_iter().map(|(_, line)| line).collect()
-}
-
-/// The files named, and the scenarios in the directories named, in order of their names.
-fn scenario_files(named: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let mut inside = Vec::new();
-        for entry in std::fs::read_dir(path).map_err(|error| with_path(path, &error))? {
-            let file = entry?.path();
-            if file
-                .extension()
-                .is_some_and(|extension| extension == "toml")
-            {
-                inside.push(file);
-            }
-        }
-        if inside.is_empty() {
-            let why = format!("{}: there is no scenario (*.toml) in it", path.display());
-            return Err(io::Error::new(io::ErrorKind::NotFound, why));
-        }
-        inside.sort();
-        files.extend(inside);
-    }
-    Ok(files)
-}
-
-fn with_path(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// A prefix that no other run on the same Redis has.

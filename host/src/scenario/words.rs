@@ -14,7 +14,7 @@ pub(super) const EVENT_FORMS: &str = "write one such as \"closed -> open: failur
     a narrower domain as \"provider/operation: closed -> open: failures\"";
 
 /// An event in the words of the format. That of another domain than `home` names its domain.
-pub(super) fn event(event: &Event, home: &str) -> String {
+pub(crate) fn event(event: &Event, home: &str) -> String {
     let words = match &event.kind {
         EventKind::Transition(t) => format!("{} -> {}: {}", t.before, t.after, t.rule),
         EventKind::Probe(outcome) => format!("probe {outcome}"),

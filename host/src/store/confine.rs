@@ -3,6 +3,10 @@
 
 use super::{KEY_MAX_BYTES, StoreError, VALUE_MAX_BYTES, Window};
 
+/// The most keys or windows in one operation, and lanes in one window. A decision has three domains; more than this is a
+/// policy that would have the store work for it alone.
+const OPERANDS_MAX: usize = 64;
+
 /// The longest name of a lane, in bytes.
 const LANE_MAX_BYTES: usize = 16;
 
@@ -25,6 +29,27 @@ pub(crate) fn key(prefix: &str, key: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Refuses keys of which one is refused, or too many of them.
+pub(crate) fn keys(prefix: &str, keys: &[String]) -> Result<(), StoreError> {
+    operands(keys.len(), "keys")?;
+    keys.iter().try_for_each(|asked| key(prefix, asked))
+}
+
+/// Refuses windows of which one is refused, or too many of them.
+pub(crate) fn windows(prefix: &str, windows: &[Window]) -> Result<(), StoreError> {
+    operands(windows.len(), "windows")?;
+    windows.iter().try_for_each(|asked| window(prefix, asked))
+}
+
+fn operands(n: usize, of: &str) -> Result<(), StoreError> {
+    if n > OPERANDS_MAX {
+        return Err(StoreError::Refused(format!(
+            "one operation has {n} {of}, and may have {OPERANDS_MAX}"
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses a value that is too long.
 pub(crate) fn value(value: Option<&[u8]>) -> Result<(), StoreError> {
     match value.map_or(0, <[u8]>::len) {
@@ -37,8 +62,9 @@ pub(crate) fn value(value: Option<&[u8]>) -> Result<(), StoreError> {
 
 /// Refuses a window whose key is not one, or whose lanes have names that no store can be asked to
 /// keep.
-pub(crate) fn window(prefix: &str, window: &Window) -> Result<(), StoreError> {
+fn window(prefix: &str, window: &Window) -> Result<(), StoreError> {
     key(prefix, &window.key)?;
+    operands(window.add.len(), "lanes")?;
     window.add.iter().try_for_each(|added| lane(&added.name))
 }
 
@@ -66,6 +92,15 @@ mod tests {
         let longest = "fusewire:".to_owned() + &"k".repeat(KEY_MAX_BYTES - 9);
         assert_eq!(key("fusewire", &longest), Ok(()));
         assert!(key("fusewire", &(longest + "k")).is_err());
+    }
+
+    #[test]
+    fn an_operation_has_no_more_operands_than_a_store_can_be_asked_for_at_once() {
+        let asked = |n: usize| vec!["fusewire:s:{p}".to_owned(); n];
+        assert_eq!(keys("fusewire", &asked(OPERANDS_MAX)), Ok(()));
+        let refused = keys("fusewire", &asked(OPERANDS_MAX + 1));
+        let why = "one operation has 65 keys, and may have 64";
+        assert_eq!(refused, Err(StoreError::Refused(why.into())));
     }
 
     #[test]

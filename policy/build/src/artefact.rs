@@ -20,12 +20,21 @@ pub enum Artefact {
     WasiGuard,
     /// A filter for Envoy that does nothing, to be compared with.
     EmptyFilter,
+    /// A second policy, small and different: an example for authors.
+    Throttle,
+    /// A policy that is built against the first contract; for tests.
+    First,
+    /// A policy that does whatever harm it is told to; for tests.
+    Hostile,
+    /// The policy with another record schema; for tests.
+    Ahead,
 }
 
 impl Artefact {
     /// What is shipped, in the order in which it is told.
-    pub const SHIPPED: [Self; 5] = [
+    pub const SHIPPED: [Self; 6] = [
         Self::Policy,
+        Self::Throttle,
         Self::Envoy,
         Self::WasiKeyvalue,
         Self::WasiKeyvalueCas,
@@ -43,6 +52,10 @@ impl Artefact {
             }
             Self::WasiGuard => "fusewire-wasi-guard",
             Self::EmptyFilter => "fusewire-empty-filter",
+            Self::Throttle => "fusewire-throttle",
+            Self::First => "fusewire-first-policy",
+            Self::Hostile => "fusewire-hostile-policy",
+            Self::Ahead => "fusewire-ahead-policy",
         }
     }
 
@@ -74,6 +87,10 @@ impl Artefact {
             }
             Self::WasiGuard => "fusewire_wasi_guard",
             Self::EmptyFilter => "fusewire_empty_filter",
+            Self::Throttle => "fusewire_throttle",
+            Self::First => "fusewire_first_policy",
+            Self::Hostile => "fusewire_hostile_policy",
+            Self::Ahead => "fusewire_ahead_policy",
         };
         format!("{library}.wasm")
     }
@@ -101,6 +118,43 @@ impl Artefact {
             | Self::WasiKeyvalueDrive
             | Self::WasiGuard => &["wit", "policy/core", "policy/wasi"],
             Self::EmptyFilter => &["tests/filters/empty"],
+            Self::Throttle => &["wit", "policy/throttle"],
+            Self::First => &["tests/contracts/0.1.0", "tests/policies/first"],
+            Self::Hostile => &[
+                "wit",
+                "policy/core",
+                "policy/component",
+                "tests/policies/hostile",
+            ],
+            Self::Ahead => &[
+                "wit",
+                "policy/core",
+                "policy/component",
+                "tests/policies/ahead",
+            ],
+        }
+    }
+
+    /// The scenarios that it carries: files of the workspace, and folders of such files, of which
+    /// one that is not there has none. They state what it promises before all else, and a host plays
+    /// them before it lets it serve: few, so that this takes no time.
+    #[must_use]
+    pub fn scenarios(self) -> &'static [&'static str] {
+        match self {
+            Self::Policy => &[
+                "tests/scenarios/five-failures-within-a-minute-open-the-breaker.toml",
+                "tests/scenarios/successes-never-erase-failures.toml",
+                "tests/scenarios/what-is-not-the-providers-fault-counts-for-nothing.toml",
+                "tests/scenarios/one-provider-never-opens-another.toml",
+                "tests/scenarios/the-end-of-a-cool-down-admits-one-probe-of-the-fleet.toml",
+                "tests/scenarios/a-failed-probe-reopens-at-once.toml",
+                "tests/scenarios/three-clean-probes-in-a-row-close-it.toml",
+                "tests/scenarios/an-outcome-from-before-the-last-close-is-stale.toml",
+                "tests/scenarios/a-store-that-is-down-refuses-nobody.toml",
+                "tests/scenarios/an-operator-can-force-it-open.toml",
+            ],
+            Self::Throttle => &["policy/throttle/scenarios"],
+            _ => &[],
         }
     }
 }

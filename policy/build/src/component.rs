@@ -8,7 +8,8 @@ use crate::Result;
 const IMPORT: &str = "fusewire:policy/keyvalue@";
 
 /// A host compiles the policy when it starts and when it is replaced, and a fleet carries it
-/// through its store: it is kept small. In bytes.
+/// through its store: it is kept small. In bytes, without the scenarios that it carries: they are
+/// packed into what has come through this.
 const LARGEST: usize = 150 * 1024;
 
 /// Turns a core module that carries its WIT types into a valid component.

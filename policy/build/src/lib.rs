@@ -7,14 +7,19 @@
 //! | `toolchain` | finds a compiler that can build for WebAssembly |
 //! | `compile` | runs cargo with it, apart from the build that is under way |
 //! | `component` | turns a core module into a component, and holds a policy to its promises |
+//! | `carried` | packs scenarios into a policy |
 //! | `plug` | with the feature `plug`: plugs components into one another |
 //! | `composition` | likewise: what is plugged together of the artefacts |
+//! | `c` | with the feature `c`: compiles the policy that is written in C |
 //!
 //! Build scripts use the library: `host/build.rs` for the policy that the host carries, and
 //! `tests/build.rs` for what the tests run elsewhere. The command `fusewire-build` writes all that
 //! is shipped into the target directory.
 
 pub mod artefact;
+#[cfg(feature = "c")]
+pub mod c;
+mod carried;
 mod compile;
 mod component;
 #[cfg(feature = "plug")]
@@ -70,9 +75,15 @@ impl Builder {
             Artefact::Policy => {
                 let component = component::encode(&module)?;
                 component::check_policy(&component)?;
-                Ok(component)
+                carried::pack(&self.place, artefact, &component)
             }
-            Artefact::WasiKeyvalue
+            Artefact::Throttle => {
+                carried::pack(&self.place, artefact, &component::encode(&module)?)
+            }
+            Artefact::First
+            | Artefact::Hostile
+            | Artefact::Ahead
+            | Artefact::WasiKeyvalue
             | Artefact::WasiKeyvalueCas
             | Artefact::WasiKeyvalueDrive
             | Artefact::WasiGuard => component::encode(&module),

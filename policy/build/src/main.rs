@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use fusewire_build::c::{self, Compiler};
 use fusewire_build::{Artefact, Builder, Composition, Place, Result, write};
 
 fn main() -> ExitCode {
@@ -21,6 +22,12 @@ fn run() -> Result<()> {
     }
     for composition in Composition::SHIPPED {
         keep(&builder, composition.file(), &composition.build(&builder)?)?;
+    }
+    // An example, which nothing else waits for: a machine that only builds the host goes without
+    // its compiler.
+    match Compiler::find(builder.place()) {
+        Ok(compiler) => keep(&builder, c::FILE, &c::policy(builder.place(), &compiler)?)?,
+        Err(why) => println!("left out {}: {why}", c::FILE),
     }
     Ok(())
 }

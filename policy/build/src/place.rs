@@ -57,9 +57,19 @@ impl Place {
         &self.target_directory
     }
 
+    /// The file that says which versions of all dependencies are built.
+    #[must_use]
+    pub fn lock_file(&self) -> PathBuf {
+        self.workspace.join("Cargo.lock")
+    }
+
     /// Tells cargo, where a build script is running, what an artefact is made of.
     pub fn depends_on(&self, artefact: Artefact) {
-        for input in ["Cargo.toml", "Cargo.lock"].iter().chain(artefact.inputs()) {
+        let inputs = ["Cargo.toml", "Cargo.lock"]
+            .iter()
+            .chain(artefact.inputs())
+            .chain(artefact.scenarios());
+        for input in inputs {
             self.say("rerun-if-changed", &self.workspace.join(input).display());
         }
     }

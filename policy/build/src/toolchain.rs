@@ -87,7 +87,7 @@ fn host(rustc: &Path) -> Result<String> {
 }
 
 /// The folder that `.ci/setup` fills; both must agree.
-fn cache_folder(place: &Place) -> Result<PathBuf> {
+pub(crate) fn cache_folder(place: &Place) -> Result<PathBuf> {
     let set = |name: &str| {
         place.say("rerun-if-env-changed", &name);
         env::var_os(name)

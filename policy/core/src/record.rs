@@ -8,12 +8,16 @@
 //! expiry in the store: an open state that is a key with a lifetime reads as closed the moment
 //! it expires, and the fleet stampedes.
 
+mod newer;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::breaker::{Lease, OverrideMode, OverrideOrder, Phase};
 use crate::config::Settings;
 use crate::entropy;
+
+pub(crate) use self::newer::Newer;
 
 /// The newest schema that this code writes.
 pub(crate) const SCHEMA: u32 = 1;
@@ -30,10 +34,6 @@ const EPOCH_AHEAD_MAX_MS: u64 = 3_600_000;
 pub(crate) fn is_epoch(epoch: u64, now: u64) -> bool {
     epoch <= now.saturating_add(EPOCH_AHEAD_MAX_MS)
 }
-
-/// How long a record of a newer schema that is not closed is refused on, in ms, where it does not
-/// say until when in a form known here.
-const NEWER_WAIT_MS: u64 = 1_000;
 
 /// Until when an account waits, apart from health. Kept as it is by this schema's first writers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -97,10 +97,7 @@ pub(crate) enum Reading {
     Absent,
     Known(Record),
     /// Written by a newer policy: left alone, and read in the safest way.
-    Newer {
-        closed: bool,
-        until: u64,
-    },
+    Newer(Newer),
 }
 
 /// Where a domain stands at one moment.
@@ -127,13 +124,49 @@ impl Seen {
     pub(crate) fn record(&self) -> Option<&Record> {
         match &self.reading {
             Reading::Known(record) => Some(record),
-            Reading::Absent | Reading::Newer { .. } => None,
+            Reading::Absent | Reading::Newer(_) => None,
+        }
+    }
+
+    /// The record that a lease or an order may replace.
+    pub(crate) fn replaceable(&self) -> Option<&Record> {
+        match &self.reading {
+            Reading::Known(record) => Some(record),
+            Reading::Newer(newer) => newer.left_behind.as_ref(),
+            Reading::Absent => None,
         }
     }
 
     /// The epoch that a call admitted now belongs to.
     pub(crate) fn epoch(&self) -> u64 {
-        self.record().map_or(0, |r| r.epoch)
+        match &self.reading {
+            Reading::Absent => 0,
+            Reading::Known(record) => record.epoch,
+            Reading::Newer(newer) => newer.epoch,
+        }
+    }
+
+    /// The operator's order, where one is in force.
+    pub(crate) fn order(&self, now: u64) -> Option<&OverrideOrder> {
+        let order = match &self.reading {
+            Reading::Absent => None,
+            Reading::Known(record) => record.order.as_ref(),
+            Reading::Newer(newer) => newer.order.as_ref(),
+        };
+        order.filter(|o| is_in_force(o, now))
+    }
+
+    pub(crate) fn standing(&self, now: u64) -> Standing<'_> {
+        match &self.reading {
+            Reading::Absent => Standing::Closed,
+            Reading::Known(record) => record.standing(now),
+            Reading::Newer(newer) if newer.closed => Standing::Closed,
+            Reading::Newer(Newer {
+                left_behind: Some(_),
+                ..
+            }) => Standing::Ready(None),
+            Reading::Newer(newer) => Standing::Open(newer.until),
+        }
     }
 }
 
@@ -143,13 +176,9 @@ impl Reading {
             return Self::Absent;
         };
         match fields.get("schema").and_then(Value::as_u64) {
-            Some(schema) if schema > SCHEMA.into() => Self::Newer {
-                closed: text(&fields, "phase") == Some(Phase::Closed.name()),
-                until: number(&fields, "until").clamp(
-                    now.saturating_add(NEWER_WAIT_MS),
-                    longest_opening(settings, now),
-                ),
-            },
+            Some(schema) if schema > SCHEMA.into() => {
+                Self::Newer(Newer::read(&fields, settings, now))
+            }
             Some(_) => match Record::from_fields(&fields) {
                 Some(record)
                     if (record.expires == 0 || now < record.expires)
@@ -187,6 +216,19 @@ fn part<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String
     fields.get(name).and_then(Value::as_object)
 }
 
+fn order(fields: &Map<String, Value>) -> Option<OverrideOrder> {
+    Some(OverrideOrder {
+        mode: OverrideMode::from_name(text(fields, "mode")?)?,
+        who: owned(fields, "who"),
+        why: owned(fields, "why"),
+        until_ms: number(fields, "until"),
+    })
+}
+
+fn is_in_force(order: &OverrideOrder, now: u64) -> bool {
+    order.until_ms == 0 || now < order.until_ms
+}
+
 /// The latest time that an opening which begins now may last to.
 fn longest_opening(settings: &Settings, now: u64) -> u64 {
     now.saturating_add(
@@ -220,14 +262,7 @@ impl Record {
                 until: number(hold, "until"),
                 why: owned(hold, "why"),
             }),
-            order: part(fields, "override").and_then(|order| {
-                Some(OverrideOrder {
-                    mode: OverrideMode::from_name(text(order, "mode")?)?,
-                    who: owned(order, "who"),
-                    why: owned(order, "why"),
-                    until_ms: number(order, "until"),
-                })
-            }),
+            order: part(fields, "override").and_then(order),
             expires: number(fields, "expires"),
         })
     }
@@ -272,9 +307,7 @@ impl Record {
 
     /// The operator's order, where one is in force.
     pub(crate) fn order(&self, now: u64) -> Option<&OverrideOrder> {
-        self.order
-            .as_ref()
-            .filter(|o| o.until_ms == 0 || now < o.until_ms)
+        self.order.as_ref().filter(|o| is_in_force(o, now))
     }
 
     /// Whether an order says that no rule may open this domain.
@@ -405,29 +438,6 @@ impl Record {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_record_of_a_newer_schema_is_read_in_the_safest_way() {
-        let read = |text: &str| Reading::parse(text.as_bytes(), &Settings::default(), 5_000);
-        assert!(matches!(
-            read(r#"{"schema":2,"phase":"open","until":9000,"epoch":"new form"}"#),
-            Reading::Newer {
-                closed: false,
-                until: 9_000
-            }
-        ));
-        assert!(matches!(
-            read(r#"{"schema":9,"phase":{"kind":"melted"}}"#),
-            Reading::Newer {
-                closed: false,
-                until: 6_000
-            }
-        ));
-        assert!(matches!(
-            read(r#"{"schema":2,"phase":"closed"}"#),
-            Reading::Newer { closed: true, .. }
-        ));
-    }
 
     #[test]
     fn a_record_that_claims_to_be_open_for_ever_is_believed_for_the_longest_cool_down() {

@@ -8,9 +8,11 @@ use serde_json::Value;
 
 use super::finding::{CheckError, Finding};
 use super::read::{self, Findings};
-use super::{Config, PolicyConfig};
-use crate::engine::{ComponentEngine, Limits, LoadError};
+use super::rollout::{RolloutConfig, rollout};
+use super::{Config, PolicyConfig, Source};
+use crate::engine::{ComponentEngine, LoadError};
 use crate::guard::DEFAULT_PREFIX;
+use crate::policy::{Artefact, Digest};
 use crate::toml_places::Document;
 
 /// Reads and checks a configuration file.
@@ -20,7 +22,14 @@ use crate::toml_places::Document;
 pub fn load(path: &Path) -> Result<Config, CheckError> {
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
-        Ok(text) => parse(&text, &file, path.parent().unwrap_or(Path::new(""))),
+        Ok(text) => {
+            let mut config = parse(&text, &file, path.parent().unwrap_or(Path::new("")))?;
+            config.source = Some(Source {
+                file: path.to_owned(),
+                text: Digest::of(text.as_bytes()),
+            });
+            Ok(config)
+        }
         Err(error) => Err(CheckError::File { file, error }),
     }
 }
@@ -45,17 +54,25 @@ pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, CheckError
     })?;
     let root = Reader::root(&document.value);
     let findings = Findings::default();
-    let policy = policy(&root, folder, &findings);
-    let mut config = read::config(&root, policy, &findings);
+    let rollout = rollout(&root, folder, &findings);
+    let (policy, unusable) = policy(&root, folder, &rollout, &findings);
+    let mut config = read::config(&root, policy, rollout, &findings);
     root.finish();
 
     let (mut wrong, warnings) = findings.into_parts();
     wrong.extend(root.problems());
+    // A host that keeps its last good policy may start with that one.
+    let (unusable, fatal) = match config.rollout.folder {
+        Some(_) => (unusable, Vec::new()),
+        None => (Vec::new(), unusable),
+    };
+    wrong.extend(fatal);
     let wrong = located(wrong, &document);
     if !wrong.is_empty() {
         return Err(problems(wrong));
     }
     config.warnings = located(warnings, &document);
+    config.policy.problems = located(unusable, &document);
     Ok(config)
 }
 
@@ -70,8 +87,13 @@ fn located(problems: Vec<Problem>, document: &Document) -> Vec<Finding> {
 }
 
 /// The policy's settings are the policy's to judge: they are passed on as they are, but for the
-/// component's file.
-fn policy(root: &Reader<'_>, folder: &Path, findings: &Findings) -> PolicyConfig {
+/// component's file. Answers as well what is wrong with that.
+fn policy(
+    root: &Reader<'_>,
+    folder: &Path,
+    rollout: &RolloutConfig,
+    findings: &Findings,
+) -> (PolicyConfig, Vec<Problem>) {
     let section = root.object("policy");
     let component = section.text("component").map(|file| folder.join(file));
     let mut settings = root.value("policy").cloned().unwrap_or_default();
@@ -84,29 +106,55 @@ fn policy(root: &Reader<'_>, folder: &Path, findings: &Findings) -> PolicyConfig
         component,
         prefix: prefix.unwrap_or(DEFAULT_PREFIX).into(),
         json: settings.to_string(),
+        problems: Vec::new(),
     };
-    for mut problem in policy_problems(&policy, &settings) {
+    let in_policy = |mut problem: Problem| {
         problem.path.insert_str(0, "/policy");
-        findings.problem(problem);
-    }
-    policy
+        problem
+    };
+    let Some(file) = &policy.component else {
+        // The built-in one is made of the same core as this host, so it need not be run.
+        let settings = fusewire_core::config::Config::from_value(&settings);
+        for problem in settings.err().unwrap_or_default() {
+            findings.problem(in_policy(problem));
+        }
+        return (policy, Vec::new());
+    };
+    let problems = component_problems(file, &policy.json, rollout);
+    let problems = problems.into_iter().map(in_policy).collect();
+    (policy, problems)
 }
 
-/// What the policy has against its settings. The built-in one is made of the same core as this
-/// host, so it need not be run.
-fn policy_problems(policy: &PolicyConfig, settings: &Value) -> Vec<Problem> {
-    let Some(file) = &policy.component else {
-        return fusewire_core::config::Config::from_value(settings)
-            .err()
-            .unwrap_or_default();
+/// Why a component cannot be used with these settings: whether it is trusted, and what it has
+/// against them.
+fn component_problems(file: &Path, settings: &str, rollout: &RolloutConfig) -> Vec<Problem> {
+    let of_component = |why: String, right: &str| {
+        vec![Problem {
+            path: "/component".into(),
+            wrong: why,
+            right: right.into(),
+        }]
     };
-    match ComponentEngine::from_file(file, &policy.json, Limits::default()) {
+    let artefact = match Artefact::read(file, rollout.largest) {
+        Ok(artefact) => artefact,
+        Err(error) => {
+            let right = "write the path of a policy, from this file's folder";
+            return of_component(error.to_string(), right);
+        }
+    };
+    let trusted = rollout
+        .trust
+        .check_digest(&artefact)
+        .and_then(|_| rollout.trust.check_signature(&artefact));
+    if let Err(why) = trusted {
+        return of_component(format!("{}: {why}", file.display()), "");
+    }
+    match ComponentEngine::from_bytes(artefact.bytes(), settings, rollout.limits) {
         Ok(_) => Vec::new(),
         Err(LoadError::Configuration(problems)) => problems,
-        Err(error) => vec![Problem {
-            path: "/component".into(),
-            wrong: format!("{}: {error}", file.display()),
-            right: "write the path of a policy, from this file's folder".into(),
-        }],
+        Err(error) => of_component(
+            format!("{}: {error}", file.display()),
+            "`fusewire policy verify` shows how far it comes",
+        ),
     }
 }

@@ -6,7 +6,7 @@
 //! | [`mod@load`] | from a file to a [`Config`], or to all that is wrong with it |
 //! | [`secret`] | a value that may be in the environment, and is never printed |
 //! | `read` | the file as a whole, and its smaller sections |
-//! | `providers`, `routes` | its larger ones |
+//! | `providers`, `routes`, [`rollout`] | its larger ones |
 //!
 //! `host/fusewire.example.toml` shows every setting, and a test keeps it valid.
 
@@ -14,6 +14,7 @@ pub mod finding;
 pub mod load;
 mod providers;
 mod read;
+pub mod rollout;
 mod routes;
 pub mod secret;
 
@@ -27,14 +28,18 @@ use http::{HeaderName, Method};
 use super::routes::Pattern;
 use super::template::Template;
 use super::upstream::Limits;
+use crate::policy::Digest;
 
 pub use self::finding::{CheckError, Finding};
 pub use self::load::{load, parse};
+pub use self::rollout::RolloutConfig;
 pub use self::secret::Secret;
 
 /// Everything that `fusewire serve` is configured with.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// What it was read from; `None`: no file.
+    pub source: Option<Source>,
     /// Where callers come in.
     pub listen: SocketAddr,
     /// Where `/metrics` is; `None`: where the callers come in.
@@ -49,6 +54,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The policy.
     pub policy: PolicyConfig,
+    /// Whose policies may run, and how one takes the place of another.
+    pub rollout: RolloutConfig,
     /// Whether and where filters in Envoy exchange records and counts with the fleet's store.
     pub exchange: Option<ExchangeConfig>,
     /// The providers, in order of their names.
@@ -57,6 +64,15 @@ pub struct Config {
     pub routes: Vec<RouteConfig>,
     /// What is not wrong, and likely not meant.
     pub warnings: Vec<Finding>,
+}
+
+/// What a configuration was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The file.
+    pub file: PathBuf,
+    /// The digest of its text. Not the text: it may have a password in it.
+    pub text: Digest,
 }
 
 /// The fleet's store.
@@ -87,6 +103,9 @@ pub struct PolicyConfig {
     pub json: String,
     /// What its keys begin with.
     pub prefix: String,
+    /// Why the component cannot be used, where it cannot: a host that has kept its last good policy
+    /// starts with that one.
+    pub problems: Vec<Finding>,
 }
 
 /// One provider.

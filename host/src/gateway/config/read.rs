@@ -16,7 +16,8 @@ use serde_json::Value;
 use super::providers::{near, providers};
 use super::routes::routes;
 use super::{
-    Config, ExchangeConfig, PolicyConfig, ProviderConfig, RouteConfig, Secret, StoreConfig,
+    Config, ExchangeConfig, PolicyConfig, ProviderConfig, RolloutConfig, RouteConfig, Secret,
+    StoreConfig,
 };
 use crate::guard::STORE_PATIENCE;
 
@@ -61,7 +62,12 @@ impl Findings {
 }
 
 /// The whole file but the policy.
-pub(super) fn config(root: &Reader<'_>, policy: PolicyConfig, findings: &Findings) -> Config {
+pub(super) fn config(
+    root: &Reader<'_>,
+    policy: PolicyConfig,
+    rollout: RolloutConfig,
+    findings: &Findings,
+) -> Config {
     let listen = address(root, "listen").unwrap_or(LISTEN);
     let admin = address(root, "admin");
     if admin == Some(listen) && listen.port() != 0 {
@@ -93,6 +99,7 @@ pub(super) fn config(root: &Reader<'_>, policy: PolicyConfig, findings: &Finding
     let routes = routes(root, &providers, findings);
     look_for_leftovers(&providers, &routes, &policy, findings);
     Config {
+        source: None,
         listen,
         admin,
         instance,
@@ -100,6 +107,7 @@ pub(super) fn config(root: &Reader<'_>, policy: PolicyConfig, findings: &Finding
         grace,
         store,
         policy,
+        rollout,
         exchange,
         providers,
         routes,

@@ -52,12 +52,13 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header;
 use http::{Request, StatusCode};
 
 use self::wire::Exchange;
 use super::reply::problem;
 use super::server::Shared;
+use super::token;
 use crate::store::StoreError;
 
 /// The longest object, in bytes: a thousand records of some KiB, which is more than one filter
@@ -83,7 +84,12 @@ pub(super) async fn handle(
             "ok",
             ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         ),
-        Err(Failed::Unauthorised) => ("unauthorised", unauthorised()),
+        Err(Failed::Unauthorised) => (
+            "unauthorised",
+            token::unauthorised(
+                "Exchanges are answered to those who know the token of `[exchange]`.",
+            ),
+        ),
         Err(Failed::Request(why)) => (
             "refused",
             problem(StatusCode::BAD_REQUEST, "exchange", "No exchange", &why),
@@ -109,7 +115,7 @@ enum Failed {
 }
 
 async fn answer(shared: &Shared, terms: &Terms, request: Request<Body>) -> Result<String, Failed> {
-    if !authorised(terms.token.as_deref(), request.headers()) {
+    if !token::authorised(terms.token.as_deref(), request.headers()) {
         return Err(Failed::Unauthorised);
     }
     let body = to_bytes(request.into_body(), REQUEST_MAX_BYTES).await;
@@ -121,30 +127,4 @@ async fn answer(shared: &Shared, terms: &Terms, request: Request<Body>) -> Resul
         Ok(answer) => Ok(answer.to_json()),
         Err(StoreError::Unavailable(why) | StoreError::Refused(why)) => Err(Failed::Store(why)),
     }
-}
-
-/// Compares all of both, so that the time taken does not tell how far a guess was right.
-fn authorised(token: Option<&str>, headers: &HeaderMap) -> bool {
-    let Some(token) = token else { return true };
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .map_or(&b""[..], HeaderValue::as_bytes);
-    let expected = format!("Bearer {token}");
-    let differs = given
-        .iter()
-        .zip(expected.as_bytes())
-        .fold(0, |differs, (a, b)| differs | (a ^ b));
-    given.len() == expected.len() && differs == 0
-}
-
-fn unauthorised() -> Response {
-    let mut response = problem(
-        StatusCode::UNAUTHORIZED,
-        "token",
-        "The token is wrong",
-        "Exchanges are answered to those who know the token of `[exchange]`.",
-    );
-    let headers = response.headers_mut();
-    headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
 }

@@ -103,6 +103,10 @@ async fn play_on<R: Runtime>(scenario: &Scenario, runtime: &R, prefix: &str) -> 
     player.played
 }
 
+/// The most bytes of a scenario's log. Those that people write have some hundred lines; one that a
+/// policy carries comes from anywhere, and must not fill this process's memory.
+const LONGEST_LOG: usize = 64 << 20;
+
 /// The story cannot go on; a failure says why.
 struct Stopped;
 
@@ -124,7 +128,10 @@ struct Player<'a, R> {
 impl<R: Runtime> Player<'_, R> {
     async fn turn(&mut self, number: usize, step: &Step, turn: u64) -> Result<(), Stopped> {
         let mut now = Turn::begin(self.scenario, number, step, turn);
-        let went = self.act(&mut now).await;
+        let went = match self.played.log.len() > LONGEST_LOG {
+            true => Err(self.fault(&mut now, "the log has become too long to go on")),
+            false => self.act(&mut now).await,
+        };
         let operations = self.runtime.take_operations();
         now.end(self.scenario, operations, &mut self.played);
         went

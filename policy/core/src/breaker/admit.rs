@@ -7,7 +7,7 @@ use super::types::{
 };
 use crate::config::{Config, Settings};
 use crate::entropy;
-use crate::record::{LEASE_MAX_MS, Reading, Record, Seen, Standing};
+use crate::record::{LEASE_MAX_MS, Record, Seen, Standing};
 use crate::store::{KeyValue, Session, Stop, Suspended};
 use crate::target::{Domain, Target};
 
@@ -166,20 +166,7 @@ impl Call<'_> {
     /// What a domain with this record says, before any lease is taken.
     fn word(&self, domain: &Domain<'_>, seen: &Seen) -> Word {
         let now = self.context.now_ms;
-        let record = match &seen.reading {
-            Reading::Absent | Reading::Newer { closed: true, .. } => {
-                return Word::Pass {
-                    stamp: Stamp::Epoch(0),
-                    holds_until: u64::MAX,
-                };
-            }
-            Reading::Newer { until, .. } => {
-                let detail = "the breaker is not closed, by the word of a newer policy".into();
-                return self.refuse(domain, RefusalReason::Open, *until, detail);
-            }
-            Reading::Known(record) => record,
-        };
-        let order = record.order(now);
+        let order = seen.order(now);
         let order_ends = order.map_or(u64::MAX, |o| {
             if o.until_ms == 0 {
                 u64::MAX
@@ -201,12 +188,12 @@ impl Call<'_> {
                 return self.refuse(domain, RefusalReason::Override, until, why);
             }
             Some(OverrideMode::Off) => return pass(Stamp::Uncounted),
-            Some(OverrideMode::Closed) => return pass(Stamp::Epoch(record.epoch)),
+            Some(OverrideMode::Closed) => return pass(Stamp::Epoch(seen.epoch())),
             Some(OverrideMode::Observe) => observed = true,
             None => {}
         }
-        match record.standing(now) {
-            Standing::Closed => pass(Stamp::Epoch(record.epoch)),
+        match seen.standing(now) {
+            Standing::Closed => pass(Stamp::Epoch(seen.epoch())),
             Standing::Ready(_) => Word::Probe { observed },
             Standing::Open(until) if observed => Word::Pass {
                 stamp: Stamp::Uncounted,
@@ -217,10 +204,13 @@ impl Call<'_> {
                 holds_until: order_ends.min(lease.expires_ms),
             },
             Standing::Open(until) => {
-                let detail = format!(
-                    "the breaker is open by the rule `{}` ({} in a row)",
-                    record.rule, record.openings
-                );
+                let detail = match seen.record() {
+                    Some(record) => format!(
+                        "the breaker is open by the rule `{}` ({} in a row)",
+                        record.rule, record.openings
+                    ),
+                    None => "the breaker is not closed, by the word of a newer policy".into(),
+                };
                 self.refuse(domain, RefusalReason::Open, until, detail)
             }
             Standing::Probing(lease) => {
@@ -265,7 +255,7 @@ impl Call<'_> {
         let now = self.context.now_ms;
         let mut taken: Vec<(&String, Record)> = Vec::new();
         for (at, domain, key, seen) in to_lease {
-            let Some(before) = seen.record() else {
+            let Some(before) = seen.replaceable() else {
                 continue;
             };
             let use_for = entropy::LEASE.wrapping_add((at as u64) << 8);

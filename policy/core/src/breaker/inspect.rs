@@ -3,7 +3,7 @@
 use super::rules;
 use super::types::{Context, DomainState, Phase};
 use crate::config::Config;
-use crate::record::{Reading, Seen, Standing};
+use crate::record::{Seen, Standing};
 use crate::store::{KeyValue, Session, Stop, Suspended, Tally};
 use crate::target::{Domain, Target};
 
@@ -69,15 +69,20 @@ fn read(
 }
 
 fn state(domain: &Domain<'_>, seen: Seen, tally: &Tally, now: u64) -> DomainState {
+    let (phase, until_ms) = match seen.standing(now) {
+        Standing::Closed => (Phase::Closed, 0),
+        Standing::Open(until) => (Phase::Open, until),
+        Standing::Ready(_) | Standing::Probing(_) => (Phase::HalfOpen, 0),
+    };
     let mut state = DomainState {
         domain: domain.name(),
-        phase: Phase::Closed,
+        phase,
         epoch: seen.epoch(),
-        until_ms: 0,
+        until_ms,
         openings: 0,
         probes_passed: 0,
         lease: None,
-        order: None,
+        order: seen.order(now).cloned(),
         successes: tally.amount(rules::SUCCESS),
         failures: tally.amount(rules::FAILURE),
         slow: tally.amount(rules::SLOW),
@@ -87,23 +92,10 @@ fn state(domain: &Domain<'_>, seen: Seen, tally: &Tally, now: u64) -> DomainStat
             .as_ref()
             .and_then(|bytes| String::from_utf8(bytes.clone()).ok()),
     };
-    match &seen.reading {
-        Reading::Absent | Reading::Newer { closed: true, .. } => {}
-        Reading::Newer { until, .. } => {
-            state.phase = Phase::Open;
-            state.until_ms = *until;
-        }
-        Reading::Known(record) => {
-            (state.phase, state.until_ms) = match record.standing(now) {
-                Standing::Closed => (Phase::Closed, 0),
-                Standing::Open(until) => (Phase::Open, until),
-                Standing::Ready(_) | Standing::Probing(_) => (Phase::HalfOpen, 0),
-            };
-            state.openings = record.openings;
-            state.probes_passed = record.passed;
-            state.lease = record.lease.clone();
-            state.order = record.order(now).cloned();
-        }
+    if let Some(record) = seen.record() {
+        state.openings = record.openings;
+        state.probes_passed = record.passed;
+        state.lease = record.lease.clone();
     }
     state
 }

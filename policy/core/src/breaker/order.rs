@@ -36,11 +36,11 @@ pub fn order(
             .next()
             .flatten();
         let seen = Seen::read(bytes, settings, context.now_ms);
-        if matches!(seen.reading, Reading::Newer { .. }) {
+        if matches!(&seen.reading, Reading::Newer(newer) if newer.left_behind.is_none()) {
             let why = "the record was written by a newer policy, and is left alone".into();
             return Err(OverrideError::Invalid(why));
         }
-        let base = seen.record().cloned().unwrap_or_else(Record::fresh);
+        let base = seen.replaceable().cloned().unwrap_or_else(Record::fresh);
         let (after, ttl) = Record {
             order: order.cloned(),
             ..base

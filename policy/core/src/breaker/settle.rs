@@ -220,7 +220,7 @@ impl Call<'_> {
             && match &seen.reading {
                 Reading::Absent => epoch == 0,
                 Reading::Known(record) => record.phase == Phase::Closed && record.epoch == epoch,
-                Reading::Newer { .. } => false,
+                Reading::Newer(_) => false,
             };
         if !lost {
             self.ignored(
@@ -280,7 +280,7 @@ impl Call<'_> {
                 // Counted, and by an operator's order without effect.
                 Reading::Known(record) if !record.may_trip(now) => return Ok(()),
                 Reading::Known(record) if record.phase == Phase::Closed => record.clone(),
-                Reading::Known(_) | Reading::Newer { .. } => {
+                Reading::Known(_) | Reading::Newer(_) => {
                     // A late success comes this way only while the window is still full of
                     // failures, so counting it would say nothing.
                     if share.failed {

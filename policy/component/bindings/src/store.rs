@@ -2,10 +2,11 @@
 
 use fusewire_core::store::{KeyValue, Lane, StoreError, Tally, Window};
 
-use crate::bindings::fusewire::policy::keyvalue as host;
+use crate::contract::fusewire::policy::keyvalue as host;
 
 /// The store that the host imports into this component.
-pub(crate) struct HostStore;
+#[derive(Debug, Default)]
+pub struct HostStore;
 
 fn error(error: host::Error) -> StoreError {
     match error {

@@ -2,10 +2,10 @@
 
 use fusewire_core as core;
 
-use crate::bindings::exports::fusewire::policy::breaker as b;
-use crate::bindings::exports::fusewire::policy::classifier as c;
-use crate::bindings::exports::fusewire::policy::lifecycle as l;
-use crate::bindings::exports::fusewire::policy::planner as p;
+use crate::contract::exports::fusewire::policy::breaker as b;
+use crate::contract::exports::fusewire::policy::classifier as c;
+use crate::contract::exports::fusewire::policy::lifecycle as l;
+use crate::contract::exports::fusewire::policy::planner as p;
 use crate::given::same_names;
 
 same_names!(outcome, core::Outcome => c::Outcome,

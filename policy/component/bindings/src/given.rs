@@ -2,9 +2,9 @@
 
 use fusewire_core as core;
 
-use crate::bindings::exports::fusewire::policy::breaker as b;
-use crate::bindings::exports::fusewire::policy::classifier as c;
-use crate::bindings::exports::fusewire::policy::planner as p;
+use crate::contract::exports::fusewire::policy::breaker as b;
+use crate::contract::exports::fusewire::policy::classifier as c;
+use crate::contract::exports::fusewire::policy::planner as p;
 
 /// An enum whose members have the same names on both sides.
 macro_rules! same_names {

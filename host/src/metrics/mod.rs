@@ -15,11 +15,18 @@
 //! | `fusewire_timeouts_total` | provider, limit |
 //! | `fusewire_without_store_total` | domain |
 //! | `fusewire_policy_faults_total` | during |
+//! | `fusewire_policy_info` | digest, name, version: 1 for the one that serves |
+//! | `fusewire_policy_generation`, `fusewire_policy_on_probation`, `fusewire_policies_lingering` | |
+//! | `fusewire_policy_candidate` | stage: 1 where a candidate is at it |
+//! | `fusewire_policy_activations_total`, `fusewire_policy_refused_total`, `fusewire_policy_rollbacks_total` | |
+//! | `fusewire_policy_compared_total`, `fusewire_policy_differences_total` | of the candidate in the shadow; from 0 for each |
 //! | `fusewire_store_mode` | mode |
 //! | `fusewire_store_errors_total`, `fusewire_store_spared_total`, `fusewire_store_mode_changes_total` | |
 //! | `fusewire_answers_total` | route, provider (`none`: the gateway's 503) |
 //! | `fusewire_exchanges_total` | outcome |
 //! | `fusewire_fallbacks_total` | route, provider that was passed over, reason |
+
+mod state;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,13 +38,15 @@ use futures_util::future::join_all;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, prometheus_text};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use self::state::{Followed, PolicyState, StoreState};
 use crate::guard::{Guard, Notice, Observer};
-use crate::store::{Mode, Store, WatchedStore};
+use crate::policy::Status;
+use crate::store::{Store, WatchedStore};
 
 /// The media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -50,6 +59,7 @@ type Counts<const N: usize> = Family<Labels<N>, Counter>;
 pub struct Metrics {
     registry: Registry,
     phases: Arc<Phases>,
+    rollout: Followed,
     transitions: Counts<4>,
     probes: Counts<2>,
     refusals: Counts<2>,
@@ -76,9 +86,12 @@ impl Metrics {
         let phases = Arc::new(Phases::default());
         registry.register_collector(Box::new(Arc::clone(&phases)));
         registry.register_collector(Box::new(StoreState { store, watched }));
+        let rollout = Arc::default();
+        registry.register_collector(Box::new(PolicyState(Arc::clone(&rollout))));
         let mut counts = Declare(&mut registry);
         let metrics = Self {
             phases,
+            rollout,
             transitions: counts.family("transitions", "Changes of a breaker's phase that this host brought about, by the rule that asked for them."),
             probes: counts.family("probes", "Probes of half-open domains, by what became of them."),
             refusals: counts.family("refusals", "Calls that were refused without an attempt."),
@@ -102,6 +115,12 @@ impl Metrics {
             }
         }
         metrics
+    }
+
+    /// Tells of the policies as well that serve, and are on their way to.
+    pub fn follow(&self, rollout: tokio::sync::watch::Receiver<Status>) {
+        let mut followed = self.rollout.lock().unwrap_or_else(PoisonError::into_inner);
+        *followed = Some(rollout);
     }
 
     /// Looks at the phases as the store has them, so that those are seen which other hosts
@@ -281,57 +300,6 @@ impl Collector for Phases {
                 ConstGauge::new(u64::from(phase == current))
                     .encode(family.encode_family(&labels)?)?;
             }
-        }
-        Ok(())
-    }
-}
-
-/// The store's mode and errors, asked for when they are written.
-struct StoreState {
-    store: Arc<dyn Store>,
-    watched: Option<Arc<WatchedStore>>,
-}
-
-impl fmt::Debug for StoreState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreState")
-    }
-}
-
-impl Collector for StoreState {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(
-            "store_mode",
-            "Whether the store is in use: 1 for the mode that it is in, 0 for the other.",
-            None,
-            MetricType::Gauge,
-        )?;
-        let current = self.store.mode();
-        for mode in [Mode::Shared, Mode::Down] {
-            let gauge = ConstGauge::new(u64::from(mode == current));
-            gauge.encode(family.encode_family(&[("mode", mode.name())])?)?;
-        }
-        let stats = self.watched.as_ref().map(|w| w.stats());
-        let stats = stats.unwrap_or_default();
-        for (name, help, count) in [
-            (
-                "store_errors",
-                "Operations of the store that took too long, or found it out of reach.",
-                stats.errors,
-            ),
-            (
-                "store_spared",
-                "Operations that were not made, since the store was out of use.",
-                stats.spared,
-            ),
-            (
-                "store_mode_changes",
-                "How often the store went out of use or came back.",
-                stats.mode_changes,
-            ),
-        ] {
-            let counter = ConstCounter::new(count);
-            counter.encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)?;
         }
         Ok(())
     }
