@@ -163,6 +163,8 @@ async fn main() {
         shadow: Shadowing {
             share: 0.1,
             span: Duration::from_millis(200),
+            // Thousands are compared in that time; none where a turn has just ended.
+            decisions: 0,
             ..Shadowing::default()
         },
         canary: Canarying {
@@ -189,7 +191,7 @@ async fn main() {
 
     println!("10,000 calls a second on one Redis, {TURNS} turns of {TURN:?} for each side\n");
     let (mut without, mut with) = (Side::default(), Side::default());
-    // Both builds compiled and kept, and everything warm. With nobody calling, the shadow would wait.
+    // Both builds compiled and kept, and everything warm.
     let mut warm = Side::default();
     turn_with_replacements(&guard, &rollout, &mut warm).await;
     for n in 1..=TURNS {

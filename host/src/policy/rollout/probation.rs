@@ -39,6 +39,10 @@ impl Watched {
         self.lasted() >= self.limits.span
     }
 
+    pub(super) fn generation(&self) -> &Arc<Generation> {
+        &self.generation
+    }
+
     pub(super) fn predecessor(&self) -> Option<&Arc<Shadow>> {
         self.predecessor.as_ref()
     }

@@ -439,3 +439,29 @@ async fn offering_what_serves_changes_nothing_and_stops_what_was_under_way() {
     assert_eq!(status.serving.generation, 1);
     assert_eq!(status.activations, 1);
 }
+
+/// A canary that began to serve as another generation of the same instances had them taken away with
+/// the canary, and each call had to make one anew.
+#[tokio::test]
+async fn the_generation_that_decided_a_share_is_the_one_that_serves_afterwards() {
+    let (guard, rollout) = begin(Options {
+        canary: Canarying {
+            share: 1.0,
+            span: Duration::from_millis(200),
+        },
+        ..at_once()
+    })
+    .await;
+    let next = another(1);
+    rollout.offer(next.clone(), How::Staged);
+    until(&rollout, "the canary", |status| {
+        let candidate = status.candidate.as_ref();
+        candidate.is_some_and(|c| c.stage == Stage::Canary)
+    })
+    .await;
+    let canary = guard.generations().deciding("p");
+    let status = decided(&rollout, &next).await;
+    assert_eq!(status.serving.generation, canary.number());
+    let active = guard.generations().active();
+    assert!(Arc::ptr_eq(&active, &canary));
+}

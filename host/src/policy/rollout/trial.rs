@@ -15,6 +15,9 @@ pub(super) struct Trial {
     pub(super) artefact: Artefact,
     pub(super) configuration: String,
     pub(super) engine: Arc<ComponentEngine>,
+    /// The generation that it has decided a share with, and is to serve as: calls that began with
+    /// the canary go on with it.
+    pub(super) generation: Option<Arc<Generation>>,
     pub(super) at: At,
 }
 
@@ -25,7 +28,7 @@ pub(super) enum At {
     /// In the shadow of the serving policy.
     Shadow(Arc<Shadow>, Instant),
     /// It decides a share.
-    Canary(Arc<Generation>, Watched),
+    Canary(Watched),
 }
 
 /// Whether a candidate may go on from its stage, and what was seen there.

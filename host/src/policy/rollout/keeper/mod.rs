@@ -203,12 +203,12 @@ impl Keeper {
         let mut canary = None;
         match self.live.as_ref().map(|live| &live.trial.at) {
             Some(At::Shadow(shadow, _)) => listen(shadow),
-            Some(At::Canary(generation, watched)) => {
+            Some(At::Canary(watched)) => {
                 if let Some(shadow) = watched.predecessor() {
                     listen(shadow);
                 }
                 canary = Some(Canary {
-                    generation: Arc::clone(generation),
+                    generation: Arc::clone(watched.generation()),
                     share: self.options.canary.share,
                 });
             }

@@ -119,6 +119,7 @@ impl Keeper {
                 artefact: vetted.artefact,
                 configuration: vetting.configuration.clone(),
                 engine: Arc::new(vetted.engine),
+                generation: None,
                 at: At::Waiting(Stage::Shadow),
             },
             how: vetting.how,
@@ -143,7 +144,7 @@ impl Keeper {
         self.vetting = None;
         if let Some(live) = self.live.take() {
             self.line_up();
-            if let At::Canary(generation, _) = live.trial.at {
+            if let Some(generation) = live.trial.generation {
                 self.lingering.replaced(generation);
             }
         }

@@ -22,9 +22,11 @@ impl Keeper {
             artefact,
             configuration,
             engine,
+            generation,
             ..
         } = live.trial;
-        let generation = self.guard.generations().make(Arc::clone(&engine) as _);
+        let generation =
+            generation.unwrap_or_else(|| self.guard.generations().make(Arc::clone(&engine) as _));
         let candidate = self.status.borrow().candidate.clone();
         let mut evidence = candidate.map(|c| c.evidence).unwrap_or_default();
         evidence.push(Evidence::of(

@@ -67,21 +67,34 @@ impl Keeper {
         if let Some(why) = off {
             return self.passed(Stage::Canary, why.into(), Duration::ZERO);
         }
-        let engine = Arc::clone(&live.trial.engine);
-        let generation = self.guard.generations().make(engine);
+        let generations = self.guard.generations();
+        let engine = &live.trial.engine;
+        // It has one already where it was a canary when the serving policy was taken back.
+        let generation = live.trial.generation.get_or_insert_with(|| {
+            let engine = Arc::clone(engine);
+            generations.make(engine)
+        });
+        let generation = Arc::clone(generation);
         let predecessor = self.ask_predecessor(&generation);
-        let watched = Watched::new(self.options.probation, Arc::clone(&generation), predecessor);
+        let watched = Watched::new(self.options.probation, generation, predecessor);
         if let Some(live) = &mut self.live {
-            live.trial.at = At::Canary(generation, watched);
+            live.trial.at = At::Canary(watched);
         }
         self.line_up();
     }
 
-    /// Has the serving policy asked what it thinks of the refusals of another one.
+    /// Has the serving policy asked what it thinks of the refusals of another one: a copy of it, with
+    /// instances of its own, for it may be replaced meanwhile.
     pub(super) fn ask_predecessor(&self, of: &Generation) -> Option<Arc<Shadow>> {
+        let copy = self
+            .serving
+            .engine
+            .with_configuration(&self.serving.configuration)
+            .inspect_err(|error| tracing::warn!("refusals are not compared: {error}"))
+            .ok()?;
         let begun = Shadow::begin(
             of,
-            Arc::clone(&self.serving.engine) as Arc<dyn Engine>,
+            Arc::new(copy),
             Arc::clone(self.guard.store()),
             self.guard.prefix(),
             Role::Predecessor,
@@ -114,7 +127,7 @@ impl Keeper {
                 let verdict = shadowed(&self.options.shadow, &comparison, lasted);
                 (Stage::Shadow, Some(comparison), lasted, verdict)
             }
-            At::Canary(_, watched) => {
+            At::Canary(watched) => {
                 let lasted = watched.lasted();
                 let verdict = match watched.verdict() {
                     Err(why) => Verdict::Stop(why),
@@ -138,28 +151,11 @@ impl Keeper {
             Verdict::NotYet => {}
             Verdict::Stop(why) => self.turned(stage, why),
             Verdict::GoOn(found) => {
-                if let Some(canary) = self.passed_from(stage, found, lasted) {
-                    self.lingering.replaced(canary);
-                }
+                self.passed(stage, found, lasted);
                 self.advance();
                 self.line_up();
             }
         }
-    }
-
-    /// As [`Self::passed`]; answers the generation that decided a share until now.
-    pub(super) fn passed_from(
-        &mut self,
-        stage: Stage,
-        found: String,
-        took: Duration,
-    ) -> Option<Arc<Generation>> {
-        let canary = match self.live.as_ref().map(|live| &live.trial.at) {
-            Some(At::Canary(generation, _)) => Some(Arc::clone(generation)),
-            _ => None,
-        };
-        self.passed(stage, found, took);
-        canary
     }
 }
 
