@@ -74,7 +74,7 @@ async fn three_hosts_push_shadow_activation_rollback_with_one_restarted_and_one_
         "push",
         &path,
         "--by",
-        "ann@desk",
+        "on-call@desk",
         "--note",
         "records of schema 2",
     ];
@@ -104,7 +104,11 @@ async fn three_hosts_push_shadow_activation_rollback_with_one_restarted_and_one_
             .await;
     }
     let said = status_says(&redis, 1, &["3 hosts: 2 active, 1 refused"]).await;
-    for part in ["by ann@desk: records of schema 2", "host-1  ", "host-3  "] {
+    for part in [
+        "by on-call@desk: records of schema 2",
+        "host-1  ",
+        "host-3  ",
+    ] {
         assert!(said.contains(part), "{said}");
     }
     assert_eq!(three.runs(), built_in, "it serves on");
@@ -119,13 +123,13 @@ async fn three_hosts_push_shadow_activation_rollback_with_one_restarted_and_one_
     status_says(&redis, 1, &["revision 2", "3 hosts: 2 active, 1 refused"]).await;
 
     // Back at once, though nobody calls.
-    let (code, said) = policy_command(&redis, &["rollback", "--by", "bob@desk"]).await;
+    let (code, said) = policy_command(&redis, &["rollback", "--by", "operator@desk"]).await;
     assert_eq!(code, Some(0), "{said}");
     one.comes_to_run(first).await;
     two.comes_to_run(first).await;
     let all = [
         "revision 3",
-        "by bob@desk",
+        "by operator@desk",
         "a rollback",
         "2 active, 1 refused",
     ];
@@ -239,8 +243,8 @@ async fn what_one_host_took_back_the_others_leave_until_they_are_told() {
         "{said}"
     );
 
-    policy_command(&redis, &["pause", "--by", "ann@desk"]).await;
-    status_says(&redis, 1, &["paused by ann@desk"]).await;
+    policy_command(&redis, &["pause", "--by", "on-call@desk"]).await;
+    status_says(&redis, 1, &["paused by on-call@desk"]).await;
     let (code, said) = policy_command(&redis, &["resume"]).await;
     assert_eq!(code, Some(0), "{said}");
     let all = ["revision 2", "3 hosts: 1 active, 2 waiting"];

@@ -138,7 +138,7 @@ async fn an_operators_order_holds_for_both_versions() {
     each_way(async |versions, before, after| {
         let order = |mode, guard: &Guard| OverrideOrder {
             mode,
-            who: "ann".into(),
+            who: "on-call".into(),
             why: "a drill".into(),
             until_ms: guard.now_ms() + 3_600_000,
         };
@@ -155,7 +155,7 @@ async fn an_operators_order_holds_for_both_versions() {
         assert_eq!(versions.stored("schema").await, before);
         let refusal = versions.admit(after).await.err().expect("forced open");
         assert_eq!(refusal.reason, RefusalReason::Override);
-        assert_eq!(refusal.detail, "forced open by ann: a drill");
+        assert_eq!(refusal.detail, "forced open by on-call: a drill");
         let seen = versions.state(after).await.order.expect("the order");
         assert_eq!(seen.mode, OverrideMode::Open);
 
