@@ -289,7 +289,9 @@ fn earlier(wanted: &Wanted, to: Option<&str>) -> Result<Named, FleetError> {
         return match (before, wanted.history.is_empty()) {
             (Some(before), _) => Ok(before.clone()),
             (None, true) => {
-                none("there is nothing to go back to: no other policy was pushed".into())
+                let why = "there is nothing to go back to: no other policy was pushed; `fusewire \
+                           policy push built-in` gives the fleet the one that its hosts carry";
+                none(why.into())
             }
             (None, false) => none(format!(
                 "there is nothing to go back to but what was rolled back itself: name one with --to: {}",

@@ -209,7 +209,7 @@ async fn a_rollback_is_to_what_is_there() {
         .expect_err("nothing before");
     assert_eq!(
         error.to_string(),
-        "there is nothing to go back to: no other policy was pushed"
+        "there is nothing to go back to: no other policy was pushed; `fusewire policy push built-in` gives the fleet the one that its hosts carry"
     );
     let wanted = push(&operator, 2).await;
     for (to, why) in [
