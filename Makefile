@@ -9,7 +9,7 @@ PYTHON := $(CACHE)/python/bin/python
 NODE_PATH := PATH="$$PATH:$(CACHE)/bin"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-host build run test lint test-rust test-js test-python bench envoy-demo clean
+.PHONY: help setup setup-host build run test lint test-rust test-js test-python bench fuzz envoy-demo clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -58,6 +58,27 @@ bench: setup ## measure decisions, the store, and each runtime
 	$(CARGO) bench --package fusewire-tests
 	cd policy/js && $(NODE_PATH) npm run --silent bench
 	$(PYTHON) policy/python/bench.py
+
+# libFuzzer finds its way by coverage, which the compiler puts in. The flags are for the fuzzer alone,
+# not for build scripts, since a target is named. What is found is kept for the next run.
+FUZZ_SECONDS ?= 60
+FUZZ_KINDS := answer configuration hints
+FUZZ_TARGET = $(shell rustc --version --verbose | sed -n 's/^host: //p')
+FUZZ_FOLDER := target/fuzzing
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+
+fuzz: ## look for inputs that break the classifier, for FUZZ_SECONDS each kind
+	$(CARGO) run --quiet --package fusewire-fuzz --bin fuzz_seeds -- $(FUZZ_FOLDER)/seeds
+	RUSTFLAGS='$(FUZZ_FLAGS)' $(CARGO) build --profile fuzz --package fusewire-fuzz \
+		--features libfuzzer --target $(FUZZ_TARGET) $(FUZZ_KINDS:%=--bin fuzz_%)
+	@set -e; for kind in $(FUZZ_KINDS); do \
+		mkdir -p $(FUZZ_FOLDER)/corpus/$$kind $(FUZZ_FOLDER)/found; \
+		target/$(FUZZ_TARGET)/fuzz/fuzz_$$kind -max_total_time=$(FUZZ_SECONDS) -timeout=2 \
+			-max_len=80000 -dict=$(FUZZ_FOLDER)/seeds/words.dict -print_final_stats=1 \
+			-artifact_prefix=$(FUZZ_FOLDER)/found/$$kind- $(FUZZ_FOLDER)/corpus/$$kind \
+			tests/cases/fuzz/$$kind $(FUZZ_FOLDER)/seeds/$$kind; \
+	done
 
 clean: ## remove what was built (not what setup brought)
 	$(CARGO) clean

@@ -21,12 +21,13 @@ const ARTEFACTS: [Artefact; 9] = [
     Artefact::Ahead,
 ];
 
-const COMPOSITIONS: [Composition; 5] = [
+const COMPOSITIONS: [Composition; 6] = [
     Composition::Policy,
     Composition::PolicyCas,
     Composition::PolicyDrive,
     Composition::Guard,
     Composition::GuardCas,
+    Composition::GuardFirst,
 ];
 
 fn main() {

@@ -12,14 +12,18 @@
 //! | [`metrics`] | what is counted, in the Prometheus format | guard's events |
 //! | [`policy`] | a policy as an artefact: whether it may run, and replacing one by another | engine, scenario, guard |
 //! | [`gateway`] | `fusewire serve`: guards HTTP providers for workers of any language | guard, metrics, logging, toml_places |
+//! | [`cases`] | answers of services as they are written down, with what they should mean | toml_places |
 //! | [`toml_places`] | TOML as JSON that remembers where each value was written | |
+//! | [`json_places`] | the same of JSON | toml_places |
 //! | [`scenario`] | `fusewire test`: plays a policy's decisions against a script | engine, store, toml_places |
 //! | [`demo`] | `fusewire demo`: an outage from beginning to end | gateway |
 
+pub mod cases;
 pub mod demo;
 pub mod engine;
 pub mod gateway;
 pub mod guard;
+pub mod json_places;
 pub mod logging;
 pub mod metrics;
 pub mod policy;

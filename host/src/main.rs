@@ -29,6 +29,10 @@ enum Command {
     Demo(DemoArgs),
     /// Play scenarios against a policy
     Test(TestArgs),
+    /// Say what an answer means, and why: a failure of the provider, of the account, of the request
+    Classify(command::classify::ClassifyArgs),
+    /// How services signal failure: list, show, check profiles
+    Profile(command::profile::ProfileArgs),
     /// A policy as a file: inspect, verify, sign, test, measure; and the policy of a fleet
     Policy(command::policy::PolicyArgs),
 }
@@ -80,6 +84,8 @@ async fn main() -> ExitCode {
         Command::Check(args) => check(&args),
         Command::Demo(args) => run_demo(args).await,
         Command::Test(args) => test(args).await,
+        Command::Classify(args) => command::classify::run(args),
+        Command::Profile(args) => command::profile::run(args),
         Command::Policy(args) => command::policy::run(args).await,
     };
     match outcome {

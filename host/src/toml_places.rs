@@ -2,7 +2,8 @@
 //!
 //! Everything that reads settings walks JSON and names a problem by a JSON Pointer
 //! ([`fusewire_core::config::Reader`]); people write TOML, and look for a line. This module is the
-//! bridge: a [`Document`] has the value, and a place in the text for every pointer into it.
+//! bridge: a [`Document`] has the value, and a place in the text for every pointer into it. A text of
+//! JSON becomes the same in [`json_places`](crate::json_places).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +26,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// A text that is not TOML, or has something in it that JSON has no word for.
+/// A text that is not TOML or JSON, or has something in it that JSON has no word for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct Misplaced {
@@ -35,7 +36,7 @@ pub struct Misplaced {
     pub message: String,
 }
 
-/// A TOML text as JSON, with the places of its parts.
+/// A text as JSON, with the places of its parts.
 #[derive(Debug, Clone)]
 pub struct Document {
     /// The whole text as a JSON object.
@@ -68,6 +69,10 @@ impl Document {
         })
     }
 
+    pub(crate) fn new(value: Value, places: HashMap<String, Place>) -> Self {
+        Self { value, places }
+    }
+
     /// Where the value of this JSON Pointer was written. For one that was not written, where the
     /// nearest part around it was, and so the whole text's beginning in the last resort.
     #[must_use]
@@ -94,7 +99,7 @@ impl Reading<'_> {
     fn table(&mut self, table: &dyn TableLike, pointer: &str) -> Result<Value, Misplaced> {
         let mut object = Map::new();
         for (name, item) in table.iter() {
-            let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let inner = pointer_to(pointer, name);
             let span = table.key(name).and_then(Key::span).or_else(|| item.span());
             self.places.insert(inner.clone(), self.lines.place(span));
             object.insert(name.to_owned(), self.item(item, &inner)?);
@@ -156,14 +161,37 @@ impl Reading<'_> {
     }
 }
 
+/// The pointer to a key of the object at this pointer.
+pub(crate) fn pointer_to(object: &str, key: &str) -> String {
+    format!("{object}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A JSON Pointer as people write it: `/routes/0/chain` is `routes[0].chain`.
+#[must_use]
+pub fn dotted(pointer: &str) -> String {
+    let mut text = String::new();
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) {
+            text.push_str(&format!("[{part}]"));
+        } else {
+            if !text.is_empty() {
+                text.push('.');
+            }
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
 /// Where the lines of a text begin.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     begins: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let begins = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
         Self {
             text,
@@ -172,7 +200,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The place of a span's beginning; without a span, of the text's.
-    fn place(&self, span: Option<Range<usize>>) -> Place {
+    pub(crate) fn place(&self, span: Option<Range<usize>>) -> Place {
         let at = span.map_or(0, |span| span.start).min(self.text.len());
         let line = self.begins.partition_point(|begin| *begin <= at);
         let begin = self

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fusewire::core::{DomainState, Target};
 use fusewire::gateway::config::{Config, parse};
 use fusewire::gateway::{Gateway, upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -72,6 +73,28 @@ pub async fn raw(gateway: &Gateway, request: &str) -> String {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.expect("an answer");
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A configuration of these providers in a chain, each with its name and its URL, at the path `/`.
+/// `more` is what each of them has besides.
+#[must_use]
+pub fn chain(providers: &[(&str, String)], more: &str) -> String {
+    let tables = providers
+        .iter()
+        .map(|(name, url)| format!("[providers.{name}]\nurl = {url:?}\n{more}\n"));
+    let names: Vec<&str> = providers.iter().map(|(name, _)| *name).collect();
+    let tables = tables.collect::<String>();
+    format!("{tables}[[routes]]\npath = \"/\"\nchain = {names:?}\n")
+}
+
+/// The state of a provider's breaker, once everything so far has been told.
+///
+/// # Panics
+/// There is none.
+pub async fn breaker(gateway: &Gateway, provider: &str) -> DomainState {
+    gateway.guard().settled().await;
+    let states = gateway.guard().inspect(&Target::provider(provider)).await;
+    states.into_iter().next().expect("a domain")
 }
 
 /// A header field of an answer; empty where there is none.

@@ -1,96 +1,120 @@
-//! Labelled cases of plain HTTP: what the classifier says of a status, a failure below HTTP, and
-//! Retry-After, without a profile and without a look at the body.
+//! Labelled cases of real services: what each answer means, by the profile of its service.
 
-use fusewire_core::{
-    Effect, Field, Media, Observation, Policy, Response, Target, TransportFailure,
-};
-use serde_json::Value;
+use std::fmt::Write;
 
-const CASES: &str = include_str!("../cases/http.jsonl");
+use fusewire::cases::Case;
+use fusewire::engine::{ComponentEngine, Engine};
+use fusewire_core::classify::BEGINNING;
+use fusewire_core::{Media, Observation, Policy, Verdict, Wanted};
+use fusewire_tests::cases::Cases;
 
-/// The cases' names of failures below HTTP, where they are not the contract's.
-fn failure(name: &str) -> TransportFailure {
-    match name {
-        "h2_refused_stream" => TransportFailure::RefusedStream,
-        "closed_before_first_byte_reused" => TransportFailure::StaleConnection,
-        other => TransportFailure::from_name(&other.replace('_', "-"))
-            .unwrap_or_else(|| panic!("an unknown failure: {other}")),
-    }
+fn policy(cases: &Cases) -> Policy {
+    let mut policy = Policy::default();
+    let problems = policy.configure(&cases.configuration());
+    assert!(problems.is_empty(), "{problems:?}");
+    policy
 }
 
-fn observation(input: &Value) -> Observation {
-    let response = input["status"].as_u64().map(|status| Response {
-        status: u16::try_from(status).expect("a status"),
-        headers: input["headers"]
-            .as_object()
-            .expect("headers")
-            .iter()
-            .map(|(name, value)| Field {
-                name: name.clone(),
-                value: value.as_str().expect("a text").into(),
-            })
-            .collect(),
-        trailers: Vec::new(),
-        body: None,
-    });
-    Observation {
-        response,
-        failure: input["transport"].as_str().map(failure),
-        cause: None,
-        latency_ms: input["latency_ms"].as_u64().expect("a latency"),
-        // The clock of the cases: 2026-01-01.
-        now_ms: 1_767_225_600_000,
-        idempotent: input["idempotent"].as_bool().unwrap_or(true),
-        delivered_partial: input["delivered_partial"].as_bool().unwrap_or(false),
-        expect: Media::Any,
-        minimum_budget_ms: input["min_budget_ms"].as_u64(),
+/// Fails with every complaint that there is about any case.
+#[track_caller]
+fn none_of(cases: &Cases, complaint: impl Fn(&Case) -> Option<String>) {
+    let mut complaints = String::new();
+    for case in &cases.cases {
+        if let Some(complaint) = complaint(case) {
+            let _ = writeln!(complaints, "{}: {complaint}", case.id);
+        }
     }
+    assert!(complaints.is_empty(), "\n{complaints}");
 }
 
-fn differences() -> Vec<String> {
-    let policy = Policy::default();
-    CASES
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a case is JSON"))
-        .filter_map(|case| {
-            let verdict = policy.classify(&Target::provider("p"), &observation(&case["input"]));
-            let outcome = verdict.outcome.name().replace('-', "_");
-            let found = format!(
-                "{outcome} {} same={} next={} {}",
-                match verdict.effect {
-                    Effect::SlowSuccess => "slow_success",
-                    other => other.name(),
-                },
-                verdict.retry_same,
-                verdict.next_provider,
-                verdict.min_delay_ms,
-            );
-            let expected = &case["expected"];
-            let wanted = format!(
-                "{} {} same={} next={} {}",
-                expected["outcome"].as_str()?,
-                expected["breaker_effect"].as_str()?,
-                expected["retry_same"],
-                expected["next_provider"],
-                expected["min_delay_ms"],
-            );
-            (found != wanted).then(|| {
-                format!(
-                    "{}: wanted {wanted}, found {found} ({})",
-                    case["id"], case["why"]
-                )
-            })
-        })
-        .collect()
+/// Two verdicts, where they are not the same.
+fn other(wanted: &Verdict, found: &Verdict) -> Option<String> {
+    (wanted != found).then(|| format!("{wanted:?}\n  is {found:?}"))
 }
 
 #[test]
-fn every_labelled_case_of_plain_http_has_its_verdict() {
-    let differences = differences();
-    assert!(
-        differences.is_empty(),
-        "{} differ:\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+fn every_labelled_case_has_its_verdict() {
+    let cases = Cases::all();
+    let policy = policy(&cases);
+    none_of(&cases, |case| {
+        let verdict = policy.classify(&cases.target(case), &case.input.observation);
+        let differences = case.expected.differences(&verdict);
+        let mut text = String::new();
+        for difference in &differences {
+            let (field, expected, found) =
+                (difference.field, &difference.expected, &difference.found);
+            let _ = write!(text, "{field} is {found} and not {expected}, ");
+        }
+        let (rule, why) = (&verdict.rule, &case.why);
+        (!differences.is_empty()).then(|| format!("{text}by {rule} ({why})"))
+    });
+}
+
+#[test]
+fn the_component_judges_every_case_as_the_core_does() {
+    let cases = Cases::all();
+    let core = policy(&cases);
+    let component = ComponentEngine::built_in(&cases.configuration()).expect("a policy");
+    none_of(&cases, |case| {
+        let (target, seen) = (cases.target(case), &case.input.observation);
+        let found = component.classify(&target, seen).expect("a verdict");
+        other(&core.classify(&target, seen), &found)
+    });
+}
+
+#[test]
+fn an_explanation_is_of_the_verdict_and_ends_with_the_rule_that_decided() {
+    let cases = Cases::all();
+    let policy = policy(&cases);
+    none_of(&cases, |case| {
+        let (target, seen) = (cases.target(case), &case.input.observation);
+        let explanation = policy.explain(&target, seen);
+        let verdict = policy.classify(&target, seen);
+        let decided = explanation.tried.iter().filter(|tried| tried.decided);
+        let decided: Vec<&str> = decided.map(|tried| tried.rule.as_str()).collect();
+        if decided.last() != Some(&verdict.rule.as_str()) {
+            return Some(format!(
+                "{} decided, and {decided:?} are told",
+                verdict.rule
+            ));
+        }
+        other(&verdict, &explanation.verdict)
+    });
+}
+
+#[test]
+fn what_a_policy_wants_of_an_answer_is_all_that_it_looks_at() {
+    let cases = Cases::all();
+    let policy = policy(&cases);
+    none_of(&cases, |case| {
+        let (target, seen) = (cases.target(case), &case.input.observation);
+        let less = as_wanted(seen, &policy.wanted(&target));
+        other(
+            &policy.classify(&target, seen),
+            &policy.classify(&target, &less),
+        )
+    });
+}
+
+/// What a host would have gathered.
+fn as_wanted(seen: &Observation, wanted: &Wanted) -> Observation {
+    let mut seen = seen.clone();
+    let Some(response) = &mut seen.response else {
+        return seen;
+    };
+    match (&mut response.body, wanted.body_bytes) {
+        // The caller of this one call expects something, which hosts know of as well.
+        (Some(body), 0) if seen.expect != Media::Any => body.truncate(BEGINNING),
+        (body, 0) => *body = None,
+        (Some(body), most) => body.truncate(usize::try_from(most).unwrap_or(usize::MAX)),
+        (None, _) => {}
+    }
+    if let Some(names) = &wanted.headers {
+        let is_wanted = |name: &str| names.contains(&name.to_ascii_lowercase());
+        response.headers.retain(|field| is_wanted(&field.name));
+    }
+    if !wanted.trailers {
+        response.trailers.clear();
+    }
+    seen
 }

@@ -8,6 +8,7 @@ use fusewire::policy::{Artefact, Stage, Terms, vet};
 use fusewire::scenario::{Scenario, play, report};
 use fusewire::store::contract::Delayed;
 use fusewire::store::{MemoryStore, Store};
+use fusewire_core::{Target, Wanted};
 use fusewire_tests::contract::{changes, read};
 
 /// Built against the contract of `tests/contracts/0.1.0`.
@@ -133,12 +134,50 @@ async fn what_a_policy_exports_beyond_this_hosts_contract_is_left_alone() {
 }
 
 #[test]
+fn a_policy_that_does_not_say_what_it_looks_at_gets_all_fields_and_trailers_and_no_body() {
+    let target = Target::provider("geocoder");
+    // Of a contract that is not compatible it is as good as not there.
+    let another = with(r#"(instance $e) (export "fusewire:policy/evidence@0.2.0" (instance $e))"#);
+    for bytes in [FIRST, &another] {
+        let wanted = load(bytes).expect("it loads").wanted(&target);
+        let wanted = wanted.expect("nothing is asked");
+        let expected = Wanted {
+            body_bytes: 0,
+            headers: None,
+            trailers: true,
+        };
+        assert_eq!(*wanted, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_says_in_another_shape_what_it_looks_at_is_refused_when_it_is_loaded() {
+    let export = r#"(export "fusewire:policy/evidence@0.1.1" (instance $e))"#;
+    for shape in [
+        "(instance $e)",
+        r#"(core module $m (func (export "f")))
+           (core instance $i (instantiate $m))
+           (func $f (canon lift (core func $i "f")))
+           (instance $e (export "wanted" (func $f)))"#,
+    ] {
+        let bytes = with(&format!("{shape} {export}"));
+        let why = refusal(&bytes);
+        assert!(why.contains("evidence"), "{why}");
+        let candidate = Artefact::new(bytes, None, "a test");
+        let refused = vet(candidate, &Terms::default(), |_| {}).await;
+        let refused = refused.err().expect("it is refused");
+        assert_eq!(refused.stage, Stage::World);
+        assert!(refused.why.contains("`evidence.wanted`"), "{refused}");
+    }
+}
+
+#[test]
 fn a_policy_that_needs_an_interface_which_this_host_does_not_have_needs_a_newer_host() {
     let why = refusal(&with(r#"(import "fusewire:policy/more@0.1.7" (instance))"#));
     assert_eq!(
         why,
         "the policy needs a newer host: it imports `fusewire:policy/more@0.1.7`, and this host's \
-         contract, 0.1.0, has no such interface"
+         contract, 0.1.1, has no such interface"
     );
 }
 
@@ -148,7 +187,7 @@ fn a_policy_of_a_contract_that_may_differ_in_everything_needs_a_newer_host() {
     assert_eq!(
         why,
         "the policy needs a newer host: it imports `fusewire:policy/keyvalue@0.2.0`, and this \
-         host's contract is 0.1.0"
+         host's contract is 0.1.1"
     );
     assert!(refusal(&of_version("1.0.0")).contains("needs a newer host"));
     let older = refusal(&of_version("0.0.9"));
@@ -184,18 +223,19 @@ fn what_is_not_of_the_contract_at_all_is_refused_for_what_it_is() {
 }
 
 #[test]
-fn everything_of_the_first_contract_is_in_todays_unchanged() {
+fn everything_of_each_contract_of_the_past_is_in_todays_unchanged() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let first = read(&root.join("contracts/0.1.0"));
     let today = read(&root.join("../wit"));
-    assert_eq!(changes(&first, &today), [""; 0]);
-    for (what, there) in [
-        ("fusewire:policy/keyvalue", "get"),
-        ("fusewire:policy/breaker", "admit"),
+    for (version, what, there) in [
+        ("0.1.0", "fusewire:policy/keyvalue", "get"),
+        ("0.1.0", "fusewire:policy/breaker", "admit"),
+        ("0.1.1", "fusewire:policy/evidence", "wanted"),
     ] {
+        let past = read(&root.join("contracts").join(version));
+        assert_eq!(changes(&past, &today), [""; 0], "{version}");
         assert!(
-            first.contains_key(&format!("{what}: function {there}")),
-            "{what}"
+            past.contains_key(&format!("{what}: function {there}")),
+            "{version}: {what}"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use fusewire_tests::envoy::steps::{also, trip, trips_on_three};
+use fusewire_tests::envoy::steps::{also, errors_are_failures, trip, trips_on_three};
 use fusewire_tests::envoy::{Envoy, Provider, Setup};
 use fusewire_tests::fleet::until;
 use fusewire_tests::gateway::header;
@@ -157,13 +157,8 @@ async fn a_provider_that_takes_no_connections_fails() {
 #[tokio::test]
 async fn a_provider_that_does_not_speak_tls_where_it_should_fails() {
     let upstream = Upstream::start().await;
-    let context =
-        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
-    let cluster = json!({"transport_socket": {
-        "name": "envoy.transport_sockets.tls",
-        "typed_config": {"@type": context},
-    }});
-    let envoy = setup_with(upstream.address(), json!({}), cluster)
+    let envoy = Setup::fusewire(&trips_on_three("30s"))
+        .provider(Provider::new("atlas", upstream.address()).tls())
         .start()
         .await;
     three_are_failures(&envoy, "upstream_reset_before_response_started").await;
@@ -200,22 +195,32 @@ async fn a_wrong_request_is_not_the_providers_failure() {
 }
 
 #[tokio::test]
-async fn an_error_inside_an_answer_with_200_is_judged_as_the_core_judges_it() {
+async fn an_error_inside_an_answer_with_200_is_a_failure_where_a_profile_says_so() {
     let upstream = Upstream::start().await;
     upstream.say(Reply::ok(r#"{"error": "the layer is broken"}"#));
-    let configuration = also(trips_on_three("30s"), "body", json!({"bytes": 4096}));
+    let envoy = Setup::fusewire(&errors_are_failures())
+        .provider(Provider::new("atlas", upstream.address()))
+        .start()
+        .await;
+    three_are_failures(&envoy, "via_upstream").await;
+}
+
+#[tokio::test]
+async fn an_error_inside_an_answer_is_a_success_where_nobody_may_look() {
+    let upstream = Upstream::start().await;
+    upstream.say(Reply::ok(r#"{"error": "the layer is broken"}"#));
+    let configuration = also(errors_are_failures(), "body", json!({"bytes": 0}));
     let envoy = Setup::fusewire(&configuration)
         .provider(Provider::new("atlas", upstream.address()))
         .start()
         .await;
-    // The core has no rule on bodies.
     three_are_no_failures(&envoy, "outcome.success").await;
 }
 
 #[tokio::test]
 async fn an_answer_whose_body_is_looked_at_arrives_as_it_was_sent() {
     let upstream = Upstream::start().await;
-    let configuration = also(trips_on_three("30s"), "body", json!({"bytes": 1000}));
+    let configuration = also(errors_are_failures(), "body", json!({"bytes": 1000}));
     let envoy = Setup::fusewire(&configuration)
         .provider(Provider::new("atlas", upstream.address()))
         .start()

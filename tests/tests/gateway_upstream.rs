@@ -31,7 +31,7 @@ async fn ask_until(url: &str, limits: Limits, deadline: Option<Duration>) -> Ask
         body: Vec::new().into(),
     };
     client
-        .ask(outgoing, Timer::new(limits.total, deadline))
+        .ask(outgoing, Timer::new(limits.total, deadline), 0)
         .await
 }
 
@@ -226,7 +226,7 @@ async fn a_connection_is_kept_for_the_next_attempt() {
             headers: http::HeaderMap::new(),
             body: Vec::new().into(),
         };
-        let asked = client.ask(outgoing, Timer::new(LONG, None)).await;
+        let asked = client.ask(outgoing, Timer::new(LONG, None), 0).await;
         assert!(asked.body.is_ok(), "{:?}", asked.body);
     }
     assert_eq!(

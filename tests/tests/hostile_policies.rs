@@ -2,14 +2,16 @@
 //! depends on it; and the policy that serves goes on to serve.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use fusewire::engine::{BUILT_IN, Limits};
-use fusewire::guard::CallFacts;
+use fusewire::engine::evidence::unsaid;
+use fusewire::engine::{BUILT_IN, ComponentEngine, Limits};
+use fusewire::guard::{CallFacts, Guard, Notice};
 use fusewire::policy::rollout::{Options, Turned};
 use fusewire::policy::{Artefact, Digest, KeyPair, SecretKey, Stage, Terms, Trust};
 use fusewire::store::MemoryStore;
-use fusewire_core::{RefusalReason, Target};
-use fusewire_tests::attacked::{Attacked, BROKEN, at_once, terms};
+use fusewire_core::{Observation, RefusalReason, Response, Target};
+use fusewire_tests::attacked::{Attacked, BROKEN, LIMITS, at_once, terms};
 use fusewire_tests::hostile::{self, Mode};
 
 /// A story that every policy is to tell: three failures open a breaker.
@@ -226,6 +228,71 @@ async fn a_policy_that_cannot_be_configured_is_refused_there() {
             turned.name, "",
             "{harm:?} is known by name once it is vetted"
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_cannot_say_what_it_looks_at_is_refused_where_it_is_configured() {
+    let host = host(terms()).await;
+    for (harm, words) in [
+        (Mode::TrapInWanted, "it trapped while it said"),
+        (
+            Mode::EndlessWanted,
+            "ran for longer than 200 ms while it said",
+        ),
+        (
+            Mode::WantsHugeBody,
+            "4294967295 bytes of a body, and may want 65536",
+        ),
+        (
+            Mode::WantsManyFields,
+            "1000 header fields by name, and may want 256",
+        ),
+        (Mode::AliasedFields, "too much data"),
+    ] {
+        refuses(&host, told(harm), Stage::Configure, words).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_cannot_say_what_it_looks_at_costs_no_call_and_is_left_alone_with_it() {
+    for harm in [
+        Mode::TrapInWanted,
+        Mode::EndlessWanted,
+        Mode::WantsHugeBody,
+        Mode::WantsManyFields,
+        Mode::AliasedFields,
+    ] {
+        let engine = ComponentEngine::from_bytes(&hostile::policy(harm), "{}", LIMITS);
+        let (faults, told) = (Arc::new(AtomicU64::new(0)), Target::provider("p"));
+        let counted = Arc::clone(&faults);
+        let count = move |notice: &Notice<'_>| {
+            let is_so = matches!(
+                notice,
+                Notice::Fault {
+                    during: "wanted",
+                    ..
+                }
+            );
+            counted.fetch_add(is_so.into(), Ordering::Relaxed);
+        };
+        let engine = Arc::new(engine.expect("it loads"));
+        let guard = Guard::builder(engine, Arc::new(MemoryStore::new()))
+            .observer(Arc::new(count))
+            .build();
+        for _ in 0..5 {
+            let admitted = guard.admit(&told, &CallFacts::default()).await;
+            let admitted = admitted.expect("calls go through");
+            assert_eq!(guard.wanted(&told), unsaid(), "{harm:?}");
+            let seen = Observation::response(Response::status(200), guard.now_ms());
+            let verdict = admitted.classify(&told, &seen);
+            assert_eq!(verdict.rule, "status/200", "{harm:?}: it is judged as ever");
+            admitted.settle(verdict);
+        }
+        assert_eq!(faults.load(Ordering::Relaxed), 1, "{harm:?}: asked once");
+        let counts = guard.generations().active().counts();
+        let counted = counts.traps + counts.deadlines + counts.breaches;
+        assert_eq!(counted, 1, "{harm:?}: {counts:?}");
     }
 }
 

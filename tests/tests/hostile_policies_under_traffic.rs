@@ -50,6 +50,7 @@ async fn a_policy_that_fails_is_stopped_in_the_shadow_at_its_first_failure() {
         (Mode::ForeignPermit, "another target"),
         (Mode::ForeignEvents, "no domain of the target"),
         (Mode::WaitsForEver, "may have it wait for 600000"),
+        (Mode::TrapInSomeWanted, "the policy trapped"),
     ] {
         let (turned, seen) = host.withstands(harm).await;
         stopped_in_the_shadow(harm, &turned, &seen, words);
@@ -88,6 +89,7 @@ async fn a_policy_that_fails_where_it_serves_is_taken_back_by_itself() {
         (Mode::Recursion, "trap"),
         (Mode::HugeReason, "trap"),
         (Mode::AliasedEvents, "trap"),
+        (Mode::TrapInSomeWanted, "trap"),
         (Mode::EndlessAdmit, "time-out"),
         (Mode::ThousandOperations, "breach"),
         (Mode::SuspendsForNothing, "breach"),

@@ -178,7 +178,7 @@ async fn complaints(scenarios: Vec<(String, Scenario)>) -> String {
 #[test]
 fn it_imports_nothing_but_the_store_and_carries_its_scenarios() {
     let facts = Facts::of(POLICY_C);
-    assert_eq!(facts.imports, ["fusewire:policy/keyvalue@0.1.0"]);
+    assert_eq!(facts.imports, ["fusewire:policy/keyvalue@0.1.1"]);
     assert_eq!(facts.scenarios.len(), own().len());
     let engine = load("{}").unwrap();
     assert_eq!(engine.describe().name, "consecutive-failures");

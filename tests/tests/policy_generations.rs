@@ -8,11 +8,14 @@ use fusewire::engine::{Answer, Call, Compiled, Engine, Fault, Limits, NativeEngi
 use fusewire::guard::chain::{Attempt, Candidate};
 use fusewire::guard::generation::{Canary, Lineup};
 use fusewire::guard::{CallFacts, Guard};
-use fusewire::store::MemoryStore;
+use fusewire::policy::shadow::{Role, Shadow};
+use fusewire::store::{MemoryStore, Store};
 use fusewire_core::{
     Decision, Description, Ending, Observation, Response, Suspended, Target, Verdict,
 };
+use fusewire_tests::fleet::until;
 use fusewire_tests::memory::resident_kib;
+use fusewire_tests::spy::Spy;
 
 /// A policy that writes its number on everything it hands out, and notices what another has written
 /// on.
@@ -165,6 +168,52 @@ async fn no_call_is_decided_by_two_policies_and_none_fails_while_they_are_replac
     assert!(calls > REPLACEMENTS, "{calls} calls");
     assert_eq!(failed, 0, "of {calls} calls");
     assert_eq!(foreign.load(Ordering::Relaxed), 0, "of {calls} calls");
+}
+
+#[tokio::test]
+async fn what_is_gathered_is_what_those_look_at_who_judge_it() {
+    let target = Target::provider("p");
+    let [serving, candidate] = [(10, "a"), (20, "b")].map(|(bytes, field)| {
+        let spy = Spy::looking_at(bytes, &[field]);
+        spy as Arc<dyn Engine>
+    });
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let guard = Guard::builder(serving, Arc::clone(&store)).build();
+    let wanted = |guard: &Guard| {
+        let wanted = guard.wanted(&target);
+        (
+            wanted.body_bytes,
+            wanted.headers.clone().unwrap_or_default(),
+        )
+    };
+    let fields = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let (its_own, candidates) = ((10, fields(&["a"])), (20, fields(&["b"])));
+    assert_eq!(wanted(&guard), its_own);
+
+    let (generations, active) = (guard.generations(), guard.generations().active());
+    let role = Role::Successor { share: 1.0 };
+    let shadow = Shadow::begin(&active, Arc::clone(&candidate), store, "fusewire", role);
+    generations.set(Lineup {
+        active: Arc::clone(&active),
+        canary: None,
+        watchers: vec![shadow.expect("a thread")],
+    });
+    until("the candidate has said what it looks at", async || {
+        wanted(&guard) == (20, fields(&["a", "b"]))
+    })
+    .await;
+
+    let begun = guard.pinned("p");
+    generations.set(Lineup {
+        active,
+        canary: Some(Canary {
+            generation: generations.make(candidate),
+            share: 1.0,
+        }),
+        watchers: Vec::new(),
+    });
+    assert_eq!(wanted(&guard), candidates, "it decides for this provider");
+    assert_eq!(wanted(&begun), its_own, "a call ends with its own policy");
 }
 
 #[test]

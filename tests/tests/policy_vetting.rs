@@ -1,5 +1,7 @@
 //! What must not run is refused at the stage that finds it, in words that say what would be right.
 
+use fusewire::core::Target;
+use fusewire::engine::evidence::unsaid;
 use fusewire::engine::{BUILT_IN, Engine};
 use fusewire::policy::{Artefact, Digest, KeyPair, Refused, SecretKey, Stage, Terms};
 use fusewire::policy::{Trust, Vetted, vet};
@@ -87,7 +89,12 @@ async fn the_built_in_policy_comes_through_with_evidence_of_every_stage() {
             .expect("seen")
             .found
     };
-    assert!(found(Stage::World).contains("imports fusewire:policy/keyvalue@0.1.0"));
+    let world = found(Stage::World);
+    assert!(world.contains("imports fusewire:policy/keyvalue@0.1.1"));
+    assert!(
+        world.ends_with("exports all that the contract asks for and evidence"),
+        "{world}"
+    );
     assert!(found(Stage::Start).starts_with("fusewire 0.1.0, record schema"));
     assert!(found(Stage::Scenarios).contains("10 carried, all as they say"));
     assert_eq!(vetted.engine.describe().name, "fusewire");
@@ -257,15 +264,15 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
     .await;
     world(
         renamed(
-            "fusewire:policy/planner@0.1.0",
-            "fusewire:policy/plannex@0.1.0",
+            "fusewire:policy/planner@0.1.1",
+            "fusewire:policy/plannex@0.1.1",
         ),
         &["it does not export `fusewire:policy/planner@0.1.x`"],
     )
     .await;
     world(
         renamed(
-            "fusewire:policy/planner@0.1.0",
+            "fusewire:policy/planner@0.1.1",
             "fusewire:policy/planner@0.2.0",
         ),
         &["`fusewire:policy/planner@0.2.0`, of another contract: this host has 0.1.x"],
@@ -273,7 +280,7 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
     .await;
     world(
         renamed(
-            "fusewire:policy/keyvalue@0.1.0",
+            "fusewire:policy/keyvalue@0.1.1",
             "fusewire:policy/keyvalue@7.1.0",
         ),
         &["imports `fusewire:policy/keyvalue@7.1.0`, of another contract"],
@@ -290,6 +297,11 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
     )
     .await;
     world(
+        renamed("body-bytes", "body-bytez"),
+        &["it exports `evidence.wanted` with another type than the contract's"],
+    )
+    .await;
+    world(
         renamed("unavailable", "unavailabme"),
         &["it imports `keyvalue.get` with another type than the contract's"],
     )
@@ -298,9 +310,11 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
 
 #[tokio::test]
 async fn a_later_contract_of_the_same_line_is_no_other_world() {
-    let later = renamed("@0.1.0", "@0.1.9");
+    let later = renamed("@0.1.1", "@0.1.9");
     let vetted = vetted(later, &Terms::default()).await;
-    assert!(vetted.is_ok(), "{}", vetted.err().expect("refused"));
+    let vetted = vetted.unwrap_or_else(|refused| panic!("{refused}"));
+    let wanted = vetted.engine.wanted(&Target::provider("p")).expect("said");
+    assert_ne!(wanted, unsaid(), "it is asked what it looks at");
 }
 
 #[tokio::test]

@@ -1,45 +1,17 @@
 //! One policy, the same decisions byte for byte, in every runtime that it runs in; and every store
 //! there keeps every promise of the contract.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
 use std::sync::Arc;
 
 use fusewire::engine::NativeEngine;
 use fusewire::scenario::{Driver, Scenario, play, play_through, report};
 use fusewire::store::MemoryStore;
+use fusewire_tests::drivers::{Workerd, node, python};
 use fusewire_tests::envoy::{Filter, Setup};
 use fusewire_tests::promises::broken_promises;
 use fusewire_tests::redis_server::RedisServer;
 use fusewire_tests::scenarios::scenarios;
-use fusewire_tests::tools;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
-
-fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-fn driver(program: &Path, arguments: &[&OsStr]) -> Driver {
-    Driver::start(program.as_os_str(), arguments).unwrap()
-}
-
-/// A driver that is a script of this repository.
-fn script(program: &Path, path: &str, arguments: &[&str]) -> Driver {
-    let script = repository(path);
-    let mut all = vec![script.as_os_str()];
-    all.extend(arguments.iter().map(OsStr::new));
-    driver(program, &all)
-}
-
-fn node(arguments: &[&str]) -> Driver {
-    script(&tools::node(), "policy/js/drive.js", arguments)
-}
-
-fn python(arguments: &[&str]) -> Driver {
-    script(&tools::python(), "policy/python/drive.py", arguments)
-}
 
 /// Plays every scenario through a driver, and compares its log with that of the core in memory.
 async fn every_scenario_is_decided_alike(driver: &Driver) {
@@ -115,25 +87,13 @@ async fn in_envoy_on_its_shared_data() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_workerd_on_a_durable_object() {
-    let mut workerd = Command::new(tools::node())
-        .arg(repository("policy/js/workerd/serve.js"))
-        .arg("--drive")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(workerd.stdout.take().unwrap()).lines();
-    let line = said.next_line().await.unwrap().expect("workerd to listen");
-    let url = line.strip_prefix("listening on ").expect(&line);
-    all_of_it(&Driver::connect(&format!("{url}/drive")).unwrap()).await;
-    // It stops by itself when its input ends.
-    drop(workerd.stdin.take());
-    assert!(workerd.wait().await.unwrap().success());
+    let workerd = Workerd::start().await;
+    all_of_it(&workerd.driver()).await;
+    workerd.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_wasi_keyvalue() {
     let program = Path::new(env!("CARGO_BIN_EXE_wasi_driver"));
-    all_of_it(&driver(program, &[])).await;
+    all_of_it(&Driver::start(program.as_os_str(), &[]).unwrap()).await;
 }

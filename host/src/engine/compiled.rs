@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use fusewire_core::Description;
-use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 
-use super::component::{ComponentEngine, Limits, bindings};
+use super::component::{ComponentEngine, Limits};
 use super::imports::HostState;
+use super::instance::{bindings, optional};
 use super::runtime::Runtime;
 use super::{LoadError, contract};
 
@@ -15,12 +16,15 @@ use super::{LoadError, contract};
 #[derive(Clone)]
 pub struct Compiled {
     pub(super) runtime: Arc<Runtime>,
-    pub(super) pre: bindings::PolicyPre<HostState>,
+    pub(super) pre: InstancePre<HostState>,
+    pub(super) policy: bindings::PolicyIndices,
+    /// `None`: it does not say what it looks at.
+    pub(super) evidence: Option<optional::SaysIndices>,
 }
 
 impl Compiled {
-    /// Compiles a component, and checks that it has the exports of the contract and no import
-    /// beyond it. Takes a good part of a second, and the calling thread.
+    /// Compiles a component, and checks that it has the exports of the contract, each optional one in
+    /// the contract's shape where it is there, and no import beyond it. Takes a good part of a second, and the calling thread.
     ///
     /// # Errors
     /// [`LoadError::Component`], [`LoadError::Contract`] or [`LoadError::Import`].
@@ -52,11 +56,7 @@ impl Compiled {
     /// # Errors
     /// [`LoadError::Component`]: wasmtime cannot tell.
     pub fn code(&self) -> Result<Vec<u8>, LoadError> {
-        self.pre
-            .instance_pre()
-            .component()
-            .serialize()
-            .map_err(component_error)
+        self.pre.component().serialize().map_err(component_error)
     }
 
     fn link(runtime: Arc<Runtime>, component: &Component) -> Result<Self, LoadError> {
@@ -70,8 +70,18 @@ impl Compiled {
         bindings::Policy::add_to_linker::<_, HasSelf<HostState>>(&mut linker, |state| state)
             .map_err(component_error)?;
         let pre = linker.instantiate_pre(component).map_err(component_error)?;
-        let pre = bindings::PolicyPre::new(pre).map_err(component_error)?;
-        Ok(Self { runtime, pre })
+        let policy = bindings::PolicyIndices::new(&pre).map_err(component_error)?;
+        let says = types
+            .exports(wasmtime)
+            .any(|(name, _)| contract::names(name, contract::EVIDENCE));
+        // It fails where what is there is of another shape.
+        let evidence = says.then(|| optional::SaysIndices::new(&pre)).transpose();
+        Ok(Self {
+            runtime,
+            pre,
+            policy,
+            evidence: evidence.map_err(component_error)?,
+        })
     }
 
     /// Starts a first instance, and asks the policy who it is.

@@ -18,25 +18,20 @@
 //! every loop and call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fusewire_core::{Description, Observation, OverrideError, Problem, Suspended, Target, Verdict};
+use fusewire_core::{
+    Description, Observation, OverrideError, Problem, Suspended, Target, Verdict, Wanted,
+};
 use wasmtime::{Store as WasmtimeStore, Trap};
 
 use super::budget::Budget;
+use super::evidence::{self, Kept};
 use super::imports::HostState;
+use super::instance::Instance;
 use super::runtime::TICK;
 use super::{Answer, Call, Compiled, Engine, Fault, LoadError, Started, Tape, convert, sense};
-
-#[allow(missing_docs, reason = "the documentation is in wit/")]
-pub(super) mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "policy",
-        ownership: Borrowing { duplicate_if_necessary: true },
-    });
-}
 
 /// The policy that this host was built with: a component of the world `policy`.
 pub static BUILT_IN: &[u8] = include_bytes!(env!("FUSEWIRE_POLICY_WASM"));
@@ -82,11 +77,8 @@ pub struct ComponentEngine {
     spare: Mutex<Vec<Box<Instance>>>,
     /// Whether instances are of no more use once they have answered.
     replaced: AtomicBool,
-}
-
-struct Instance {
-    store: WasmtimeStore<HostState>,
-    policy: bindings::Policy,
+    /// What it looks at, by target.
+    looks_at: Kept,
 }
 
 impl ComponentEngine {
@@ -176,6 +168,7 @@ impl ComponentEngine {
             compiled,
             spare: Mutex::default(),
             replaced: AtomicBool::new(false),
+            looks_at: Kept::default(),
         }
     }
 
@@ -217,12 +210,36 @@ impl ComponentEngine {
         store.limiter(|state| &mut state.budget);
         store.set_hostcall_fuel(HANDED_OVER_MAX);
         store.set_epoch_deadline(Self::ticks(self.limits.deadline));
-        let policy = self
-            .compiled
-            .pre
-            .instantiate(&mut store)
-            .map_err(|error| self.fault(&error, &store.data().budget))?;
-        Ok(Box::new(Instance { store, policy }))
+        match Instance::make(&self.compiled, &mut store) {
+            Ok((policy, evidence)) => Ok(Box::new(Instance {
+                store,
+                policy,
+                evidence,
+            })),
+            Err(error) => Err(self.fault(&error, &store.data().budget)),
+        }
+    }
+
+    /// Asks what it looks at.
+    fn ask_wanted(&self, target: &Target) -> Result<Wanted, Fault> {
+        let answer = self.with_instance(
+            None,
+            |Instance {
+                 store, evidence, ..
+             }| {
+                let target = convert::target_of_evidence(target);
+                evidence
+                    .as_ref()
+                    .map(|says| says.fusewire_policy_evidence().call_wanted(store, &target))
+                    .transpose()
+            },
+        )?;
+        let Some(answer) = answer else {
+            return Ok((*evidence::unsaid()).clone());
+        };
+        let wanted = convert::wanted(answer);
+        sense::wanted(&wanted)?;
+        Ok(wanted)
     }
 
     fn configure(
@@ -347,11 +364,19 @@ impl Engine for ComponentEngine {
         drop(spare);
     }
 
+    fn wanted(&self, target: &Target) -> Result<Arc<Wanted>, Fault> {
+        match &self.compiled.evidence {
+            Some(_) => self.looks_at.get_or_ask(target, || self.ask_wanted(target)),
+            None => Ok(evidence::unsaid()),
+        }
+    }
+
     fn classify(&self, target: &Target, observation: &Observation) -> Result<Verdict, Fault> {
-        let fields = convert::Fields::of(observation);
+        let wanted = self.wanted(target).unwrap_or_else(|_| evidence::unsaid());
+        let seen = convert::Seen::of(observation, &wanted);
         let (target, observation) = (
             convert::target(target),
-            convert::observation(observation, &fields),
+            convert::observation(observation, &seen),
         );
         let verdict = self.with_instance(None, |instance| {
             instance.policy.fusewire_policy_classifier().call_classify(
@@ -366,7 +391,7 @@ impl Engine for ComponentEngine {
     }
 
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault> {
-        let answer = self.with_instance(Some(tape), |Instance { store, policy }| {
+        let answer = self.with_instance(Some(tape), |Instance { store, policy, .. }| {
             let breaker = policy.fusewire_policy_breaker();
             Ok(match call {
                 Call::Admit(target, context) => breaker

@@ -7,7 +7,7 @@
 use super::LoadError;
 
 /// The version of `wit/`.
-pub(crate) const VERSION: Version = Version(0, 1, 0);
+pub(crate) const VERSION: Version = Version(0, 1, 1);
 
 /// What the names of all interfaces of the contract begin with.
 pub(crate) const PACKAGE: &str = "fusewire:policy/";
@@ -17,6 +17,13 @@ pub(crate) const IMPORT: &str = "keyvalue";
 
 /// What every policy exports.
 pub(crate) const EXPORTS: [&str; 4] = ["lifecycle", "classifier", "breaker", "planner"];
+
+/// What a policy may export besides, and is looked at here.
+pub(crate) const OPTIONAL: [&str; 1] = [EVIDENCE];
+
+/// What says what a policy looks at. Without it a policy gets all header fields and trailers, and no
+/// body.
+pub(crate) const EVIDENCE: &str = "evidence";
 
 /// A version as Semantic Versioning has it, without what may stand behind its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +55,11 @@ impl std::fmt::Display for Version {
 fn parse(name: &str) -> Option<(&str, Version)> {
     let (interface, version) = name.strip_prefix(PACKAGE)?.split_once('@')?;
     Some((interface, Version::parse(version)?))
+}
+
+/// Whether this names an interface of the contract in a version that this host can run.
+pub(crate) fn names(name: &str, interface: &str) -> bool {
+    parse(name).is_some_and(|(it, version)| it == interface && version.is_compatible(VERSION))
 }
 
 /// Whether this names an interface of a contract that came after this host's, compatible with it or
@@ -140,7 +152,7 @@ mod tests {
         assert_eq!(
             of(&[], &both[..1]),
             "the policy needs a newer host: it exports `fusewire:policy/breaker@0.2.0`, and this \
-             host's contract is 0.1.0"
+             host's contract is 0.1.1"
         );
     }
 

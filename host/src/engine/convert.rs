@@ -3,10 +3,13 @@
 
 use fusewire_core as core;
 
-use super::component::bindings::exports::fusewire::policy::{
+use super::evidence;
+use super::instance::bindings::exports::fusewire::policy::{
     breaker as b, classifier as c, lifecycle as l, planner as p,
 };
-use super::component::bindings::fusewire::policy::keyvalue as k;
+use super::instance::bindings::fusewire::policy::keyvalue as k;
+use super::instance::optional::exports::fusewire::policy::evidence as e;
+use super::instance::optional::fusewire::policy::classifier as ec;
 
 /// An enum whose members have the same names on both sides.
 macro_rules! same_names {
@@ -55,8 +58,18 @@ pub(super) fn target(from: &core::Target) -> c::TargetParam<'_> {
     }
 }
 
-fn fields(from: &[core::Field]) -> Vec<c::Field<'_>> {
+/// The same for `evidence`, which has the contract's types under names of its own.
+pub(super) fn target_of_evidence(from: &core::Target) -> ec::Target {
+    ec::Target {
+        provider: from.provider.clone(),
+        account: from.account.clone(),
+        operation: from.operation.clone(),
+    }
+}
+
+fn fields(from: &[core::Field], is_wanted: impl Fn(&str) -> bool) -> Vec<c::Field<'_>> {
     from.iter()
+        .filter(|f| is_wanted(&f.name))
         .map(|f| c::Field {
             name: &f.name,
             value: &f.value,
@@ -64,32 +77,45 @@ fn fields(from: &[core::Field]) -> Vec<c::Field<'_>> {
         .collect()
 }
 
-/// The fields of a response in the contract's form, to be borrowed from.
-pub(super) struct Fields<'a> {
+/// What a policy looks at of a response, in the contract's form, to be borrowed from. Each field that
+/// is left out saves the component an allocation.
+pub(super) struct Seen<'a> {
     headers: Vec<c::Field<'a>>,
     trailers: Vec<c::Field<'a>>,
+    body: Option<&'a [u8]>,
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(from: &'a core::Observation) -> Self {
-        let response = from.response.as_ref();
+impl<'a> Seen<'a> {
+    pub(super) fn of(from: &'a core::Observation, wanted: &core::Wanted) -> Self {
+        let Some(response) = &from.response else {
+            return Self {
+                headers: Vec::new(),
+                trailers: Vec::new(),
+                body: None,
+            };
+        };
+        let most = evidence::body_bytes(wanted, from);
+        let body = response.body.as_deref().filter(|_| most > 0);
         Self {
-            headers: response.map_or_else(Vec::new, |r| fields(&r.headers)),
-            trailers: response.map_or_else(Vec::new, |r| fields(&r.trailers)),
+            headers: fields(&response.headers, |name| {
+                evidence::wants_header(wanted, name)
+            }),
+            trailers: fields(&response.trailers, |_| wanted.trailers),
+            body: body.map(|body| body.get(..most).unwrap_or(body)),
         }
     }
 }
 
 pub(super) fn observation<'a>(
     from: &'a core::Observation,
-    fields: &'a Fields<'a>,
+    seen: &'a Seen<'a>,
 ) -> c::Observation<'a> {
     c::Observation {
         response: from.response.as_ref().map(|response| c::Response {
             status: response.status,
-            headers: &fields.headers,
-            trailers: &fields.trailers,
-            body: response.body.as_deref(),
+            headers: &seen.headers,
+            trailers: &seen.trailers,
+            body: seen.body,
         }),
         failure: from.failure.map(failure),
         cause: from.cause.as_deref(),
@@ -218,6 +244,14 @@ pub(super) fn verdict(from: c::VerdictResult) -> core::Verdict {
         slow: from.slow,
         rule: from.rule,
         reason: from.reason,
+    }
+}
+
+pub(super) fn wanted(from: e::Want) -> core::Wanted {
+    core::Wanted {
+        body_bytes: from.body_bytes,
+        headers: from.headers,
+        trailers: from.trailers,
     }
 }
 

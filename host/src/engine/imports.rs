@@ -3,7 +3,7 @@
 use fusewire_core::{KeyValue, StoreError, Window};
 
 use super::budget::Budget;
-use super::component::bindings::fusewire::policy::keyvalue;
+use super::instance::bindings::fusewire::policy::keyvalue;
 use super::{Tape, convert};
 
 /// What an instance's imports see.

@@ -10,7 +10,9 @@
 //! | `runtime` | the wasmtime that all components share |
 //! | `budget` | what one instance may take of this process's memory |
 //! | `sense` | what of a policy's answers the contract leaves it no choice about |
+//! | [`evidence`] | what a policy looks at |
 //! | `contract` | which contract a component is of |
+//! | `instance` | one instance of a component, and the bindings that are made from `wit/` |
 //! | `imports` | what a component's imports see |
 //! | `convert` | the component's types and the core's |
 //!
@@ -23,16 +25,20 @@ mod compiled;
 pub mod component;
 pub(crate) mod contract;
 mod convert;
+pub mod evidence;
 mod imports;
+mod instance;
 pub mod native;
 pub mod replay;
 mod runtime;
 mod sense;
 pub mod tape;
 
+use std::sync::Arc;
+
 use fusewire_core::{
     Admission, Context, Description, DomainState, Ending, Event, Observation, OverrideError,
-    OverrideOrder, Permit, Problem, Progress, Step, Suspended, Target, Verdict,
+    OverrideOrder, Permit, Problem, Progress, Step, Suspended, Target, Verdict, Wanted,
 };
 
 pub use self::compiled::{Compiled, Started};
@@ -137,6 +143,17 @@ fn lines(problems: &[Problem]) -> String {
 pub trait Engine: Send + Sync + 'static {
     /// Who the policy is.
     fn describe(&self) -> &Description;
+
+    /// What the policy looks at in answers of this target. It is asked once and that kept, so this
+    /// is cheap to call for each attempt. An engine whose policy does not say answers
+    /// [`evidence::unsaid`].
+    ///
+    /// # Errors
+    /// The policy failed; see [`Fault`]. Use [`evidence::unsaid`] then: no call is lost for that.
+    fn wanted(&self, target: &Target) -> Result<Arc<Wanted>, Fault> {
+        let _ = target;
+        Ok(evidence::unsaid())
+    }
 
     /// Judges one attempt.
     ///

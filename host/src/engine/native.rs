@@ -1,7 +1,12 @@
 //! The core compiled into the host: what the component is compared with.
 
-use fusewire_core::{Description, Observation, OverrideError, Policy, Suspended, Target, Verdict};
+use std::sync::Arc;
 
+use fusewire_core::{
+    Description, Observation, OverrideError, Policy, Suspended, Target, Verdict, Wanted,
+};
+
+use super::evidence::Kept;
 use super::{Answer, Call, Engine, Fault, LoadError, Tape};
 
 /// The policy without WebAssembly.
@@ -9,6 +14,7 @@ use super::{Answer, Call, Engine, Fault, LoadError, Tape};
 pub struct NativeEngine {
     description: Description,
     policy: Policy,
+    looks_at: Kept,
 }
 
 impl NativeEngine {
@@ -23,6 +29,7 @@ impl NativeEngine {
             Ok(Self {
                 description: Policy::describe(),
                 policy,
+                looks_at: Kept::default(),
             })
         } else {
             Err(LoadError::Configuration(problems))
@@ -33,6 +40,11 @@ impl NativeEngine {
 impl Engine for NativeEngine {
     fn describe(&self) -> &Description {
         &self.description
+    }
+
+    fn wanted(&self, target: &Target) -> Result<Arc<Wanted>, Fault> {
+        self.looks_at
+            .get_or_ask(target, || Ok(self.policy.wanted(target)))
     }
 
     fn classify(&self, target: &Target, observation: &Observation) -> Result<Verdict, Fault> {

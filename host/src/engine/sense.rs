@@ -5,9 +5,10 @@
 //! without end is a breach of contract, like any other.
 
 use fusewire_core::{
-    Admission, Decision, Description, Event, EventKind, Progress, Step, Target, Verdict,
+    Admission, Decision, Description, Event, EventKind, Progress, Step, Target, Verdict, Wanted,
 };
 
+use super::evidence::BODY_BYTES_MAX;
 use super::{Answer, Call, Fault};
 
 /// The longest text in a permit, in bytes: `wit/breaker.wit`.
@@ -29,6 +30,11 @@ const ATTEMPTS_MAX: u32 = 20;
 /// The longest wait before another attempt, in ms: what the built-in policy can be set to.
 const WAIT_MAX_MS: u64 = 10 * 60 * 1_000;
 
+/// The most names of header fields that a policy looks at, and the longest of them, in bytes. Each is
+/// compared with each field of an answer.
+const FIELDS_MAX: usize = 256;
+const FIELD_MAX_BYTES: usize = 128;
+
 /// Checks who a policy says it is.
 pub(super) fn description(description: &Description) -> Result<(), Fault> {
     let texts = [
@@ -46,6 +52,27 @@ pub(super) fn description(description: &Description) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Checks what a policy says it looks at. More than it may want is no mistake about a number: a host
+/// that gathered less would have it judge by what it does not expect.
+pub(super) fn wanted(wanted: &Wanted) -> Result<(), Fault> {
+    if wanted.body_bytes > BODY_BYTES_MAX {
+        return breach(format!(
+            "it wants {} bytes of a body, and may want {BODY_BYTES_MAX}",
+            wanted.body_bytes
+        ));
+    }
+    let names = wanted.headers.as_deref().unwrap_or_default();
+    if names.len() > FIELDS_MAX {
+        return breach(format!(
+            "it wants {} header fields by name, and may want {FIELDS_MAX}, or all of them",
+            names.len()
+        ));
+    }
+    names
+        .iter()
+        .try_for_each(|name| no_longer("the name of a header field", name, FIELD_MAX_BYTES))
 }
 
 /// Checks a verdict.

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use fusewire_core::{Target, TransportFailure};
+use fusewire_core::{Target, TransportFailure, Wanted};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, StatusCode};
@@ -21,7 +21,7 @@ use super::routes::{self, Pattern};
 use super::server::Shared;
 use super::template::{Template, Unfit};
 use super::upstream::{
-    self, Asked, Failure, Head, Outgoing, Timer, Upstream, client::is_idempotent,
+    self, Asked, Failure, Head, Looked, Outgoing, Timer, Upstream, client::is_idempotent,
 };
 use crate::guard::{Attempt, CallFacts, Called, Candidate, Guard, Try};
 use crate::metrics::Metrics;
@@ -179,6 +179,8 @@ struct Call<'s> {
 struct Answer {
     head: Head,
     body: upstream::Body,
+    /// What is looked at in what still comes of it.
+    wanted: Arc<Wanted>,
 }
 
 impl Call<'_> {
@@ -220,13 +222,22 @@ impl Call<'_> {
 
     async fn attempt(&self, now: Try) -> Attempt<Answer> {
         let (provider, url) = &self.chain[now.candidate];
-        let Asked { head, body, waited } = self.ask(provider, url, now.probe).await;
+        let Asked {
+            head,
+            body,
+            looked,
+            waited,
+        } = self.ask(provider, url, &now).await;
         let failure = body.as_ref().err();
-        let facts = self.facts(provider);
-        let observation = observe(self.guard, &facts, head.as_ref(), failure, waited);
+        let facts = self.facts(provider, &now.wanted);
+        let observation = observe(self.guard, &facts, head.as_ref(), failure, looked, waited);
         let still_coming = matches!(body, Ok(upstream::Body::More(_)));
         let value = match (head, body) {
-            (Some(head), Ok(body)) => Some(Answer { head, body }),
+            (Some(head), Ok(body)) => Some(Answer {
+                head,
+                body,
+                wanted: now.wanted,
+            }),
             _ => None,
         };
         Attempt {
@@ -236,21 +247,30 @@ impl Call<'_> {
         }
     }
 
-    async fn ask(&self, provider: &Provider, url: &Url, probe: bool) -> Asked {
+    async fn ask(&self, provider: &Provider, url: &Url, now: &Try) -> Asked {
         let limits = provider.upstream.limits();
-        let total = if probe { limits.probe } else { limits.total };
+        let total = if now.probe {
+            limits.probe
+        } else {
+            limits.total
+        };
         let left = self.left();
         if left == Some(Duration::ZERO) {
             let kind = TransportFailure::DeadlineBeforeSend;
             return Asked {
                 head: None,
                 body: Err(Failure::new(kind, "the route's deadline was over")),
+                looked: Looked::default(),
                 waited: Duration::ZERO,
             };
         }
         let mut headers = self.headers.clone();
         for (name, value) in &provider.headers {
             headers.insert(name, value.clone());
+        }
+        let look = now.wanted.body_bytes as usize;
+        if look > 0 {
+            headers::accept_what_can_be_read(&mut headers);
         }
         let outgoing = Outgoing {
             method: self.method.clone(),
@@ -259,16 +279,17 @@ impl Call<'_> {
             body: self.body.clone(),
         };
         let timer = Timer::new(total, left);
-        provider.upstream.ask(outgoing, timer).await
+        provider.upstream.ask(outgoing, timer, look).await
     }
 
-    fn facts(&self, provider: &Provider) -> Facts {
+    fn facts(&self, provider: &Provider, wanted: &Arc<Wanted>) -> Facts {
         Facts {
             target: provider.target.clone(),
             idempotent: self.idempotent,
             // A route's deadline that leaves less than the provider's own read limit, and runs
             // out, says nothing of the provider.
             minimum: provider.upstream.limits().read,
+            wanted: Arc::clone(wanted),
         }
     }
 
@@ -292,7 +313,7 @@ impl Call<'_> {
         let Some(given) = called.given else {
             return how.nobody_left();
         };
-        let Answer { head, body } = given.value;
+        let Answer { head, body, wanted } = given.value;
         match body {
             upstream::Body::Whole(body) => {
                 reply::answer(&self.method, head, body.into(), true, &how)
@@ -300,7 +321,7 @@ impl Call<'_> {
             upstream::Body::More(incoming) => {
                 let relay = Relay {
                     guard: self.guard.clone(),
-                    facts: self.facts(self.chain[given.candidate].0),
+                    facts: self.facts(self.chain[given.candidate].0, &wanted),
                     head: head.clone(),
                     incoming: *incoming,
                     permit: given.unsettled,

@@ -55,6 +55,50 @@ pub fn to_provider(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
+/// Leaves those content codings in `Accept-Encoding` that can be undone here, for a request whose
+/// answer is looked at: what comes in another one cannot be judged by its body. Without the field, and
+/// where that would leave nothing, it stays as it is.
+pub fn accept_what_can_be_read(headers: &mut HeaderMap) {
+    const READABLE: [&str; 3] = ["gzip", "deflate", "identity"];
+    let asked: Vec<(String, &str)> = headers
+        .get_all(header::ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|asked| asked.split_once(';').unwrap_or((asked, "")))
+        .map(|(coding, weight)| (coding.trim().to_ascii_lowercase(), weight.trim()))
+        .collect();
+    let weight = |coding: &str| {
+        let named = asked.iter().find(|(asked, _)| asked == coding);
+        let any = || asked.iter().find(|(asked, _)| asked == "*");
+        named.or_else(any).map(|(_, weight)| *weight)
+    };
+    let is_refused = |weight: &str| {
+        let value = weight.strip_prefix("q=").map(str::parse::<f32>);
+        matches!(value, Some(Ok(0.0)))
+    };
+    let mut left = Vec::new();
+    for coding in READABLE {
+        match weight(coding) {
+            Some("") => left.push(coding.to_owned()),
+            Some(weight) => left.push(format!("{coding};{weight}")),
+            None => {}
+        }
+    }
+    // What is not named is accepted without a coding.
+    let plain = !weight("identity").is_some_and(is_refused);
+    let any = READABLE.iter().filter_map(|coding| weight(coding));
+    if asked.is_empty() || !plain && any.into_iter().all(is_refused) {
+        return;
+    }
+    if left.is_empty() {
+        left.push("identity".to_owned());
+    }
+    if let Ok(value) = HeaderValue::from_str(&left.join(", ")) {
+        headers.insert(header::ACCEPT_ENCODING, value);
+    }
+}
+
 /// Whether a configuration may give every request this field. Not one about the connection or the
 /// length, which the gateway makes to fit, and none of its own.
 #[must_use]
@@ -67,6 +111,33 @@ pub fn may_be_configured(name: &HeaderName) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_is_looked_at_comes_in_a_coding_that_can_be_undone() {
+        for (asked, left) in [
+            (&["gzip, deflate, br, zstd"][..], Some("gzip, deflate")),
+            (
+                &["br", "gzip;q=0.8, identity; q=0.1"],
+                Some("gzip;q=0.8, identity;q=0.1"),
+            ),
+            (&["br"], Some("identity")),
+            (&["*"], Some("gzip, deflate, identity")),
+            (&["GZIP, *;q=0"], Some("gzip, deflate;q=0, identity;q=0")),
+            (&["br, identity;q=0"], Some("br, identity;q=0")),
+            (&["br, *;q=0.0"], Some("br, *;q=0.0")),
+            (&[""], Some("identity")),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in asked {
+                headers.append("accept-encoding", value.parse().unwrap());
+            }
+            accept_what_can_be_read(&mut headers);
+            let found: Vec<_> = headers.get_all("accept-encoding").iter().collect();
+            let left: Vec<_> = left.into_iter().collect();
+            assert_eq!(found, left, "{asked:?}");
+        }
+    }
 
     #[test]
     fn what_is_about_the_connection_or_made_by_a_gateway_does_not_pass() {

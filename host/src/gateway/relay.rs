@@ -6,13 +6,16 @@
 //! reports a drop and blames nobody.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fusewire_core::{Field, Media, Observation, Response, Target};
+use fusewire_core::{Field, Media, Observation, Response, Target, Wanted};
 use futures_util::Stream;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::upstream::{Failure, Head, Incoming};
+use super::upstream::{Failure, Head, Incoming, Looked};
+use crate::engine::evidence::wants_header;
 use crate::guard::{Admitted, Guard};
 
 /// What is known of an attempt besides what came of it.
@@ -22,6 +25,8 @@ pub(super) struct Facts {
     pub(super) idempotent: bool,
     /// The least time in which the provider can be expected to answer.
     pub(super) minimum: Duration,
+    /// What is looked at.
+    pub(super) wanted: Arc<Wanted>,
 }
 
 /// What is told to the policy of an attempt.
@@ -30,10 +35,11 @@ pub(super) fn observe(
     facts: &Facts,
     head: Option<&Head>,
     failure: Option<&Failure>,
+    looked: Looked,
     waited: Duration,
 ) -> Observation {
     Observation {
-        response: head.map(response),
+        response: head.map(|head| response(head, looked, &facts.wanted)),
         failure: failure.map(|f| f.kind),
         cause: failure.map(|f| f.cause.clone()),
         latency_ms: millis(waited),
@@ -45,16 +51,25 @@ pub(super) fn observe(
     }
 }
 
-/// Status and fields. Not the body: no rule of a policy asks for it so far.
-fn response(head: &Head) -> Response {
-    let field = |(name, value): (&http::HeaderName, &http::HeaderValue)| Field {
-        name: name.as_str().into(),
-        value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+/// What of an answer is looked at.
+fn response(head: &Head, looked: Looked, wanted: &Wanted) -> Response {
+    let is_wanted = |(name, _): &(&HeaderName, &HeaderValue)| wants_header(wanted, name.as_str());
+    let trailers = match wanted.trailers {
+        true => looked.trailers,
+        false => HeaderMap::new(),
     };
     Response {
         status: head.status.as_u16(),
-        headers: head.headers.iter().map(field).collect(),
-        ..Response::default()
+        headers: head.headers.iter().filter(is_wanted).map(field).collect(),
+        trailers: trailers.iter().map(field).collect(),
+        body: looked.body,
+    }
+}
+
+fn field((name, value): (&HeaderName, &HeaderValue)) -> Field {
+    Field {
+        name: name.as_str().into(),
+        value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
     }
 }
 
@@ -103,7 +118,9 @@ impl Relay {
             return;
         };
         let waited = self.incoming.waited();
-        let mut seen = observe(&self.guard, &self.facts, Some(&self.head), failure, waited);
+        let looked = self.incoming.looked();
+        let head = Some(&self.head);
+        let mut seen = observe(&self.guard, &self.facts, head, failure, looked, waited);
         seen.delivered_partial = true;
         let verdict = permit.classify(&self.facts.target, &seen);
         permit.settle(verdict);

@@ -4,10 +4,12 @@
 //! under way. What happens next is the policy's word; one policy's, whatever replaces it meanwhile.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fusewire_core::{
-    Observation, Outcome, Progress, Refusal, RefusalReason, Step, Target, TransportFailure, Verdict,
+    Observation, Outcome, Progress, Refusal, RefusalReason, Step, Target, TransportFailure,
+    Verdict, Wanted,
 };
 
 use super::{Admitted, CallFacts, Guard};
@@ -22,7 +24,7 @@ pub struct Candidate {
 }
 
 /// One attempt that is to be made now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Try {
     /// Which candidate, from zero.
     pub candidate: usize,
@@ -30,6 +32,8 @@ pub struct Try {
     pub attempt: u32,
     /// Whether it is the fleet's probe: a shorter time limit is in order.
     pub probe: bool,
+    /// What to gather of it: [`Guard::wanted`].
+    pub wanted: Arc<Wanted>,
 }
 
 /// What became of an attempt.
@@ -193,6 +197,7 @@ impl Guard {
                 candidate: index,
                 attempt: attempts,
                 probe,
+                wanted: self.wanted(&candidate.target),
             })
             .await;
             let verdict = self.classify(&candidate.target, &observation);

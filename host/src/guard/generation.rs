@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use fusewire_core::{Decision, Description, Observation, Target, Verdict};
+use fusewire_core::{Decision, Description, Observation, Target, Verdict, Wanted};
 
 use crate::engine::tape::Recording;
-use crate::engine::{Answer, Call, Engine, Fault};
+use crate::engine::{Answer, Call, Engine, Fault, evidence};
 
 /// One policy as it serves: the calls that began with it have it to their end.
 pub struct Generation {
@@ -64,8 +64,12 @@ impl Generation {
 
     pub(super) fn judged(&self, verdict: &Result<Verdict, Fault>) {
         if let Err(fault) = verdict {
-            self.tally.fault(fault);
+            self.failed(fault);
         }
+    }
+
+    pub(super) fn failed(&self, fault: &Fault) {
+        self.tally.fault(fault);
     }
 }
 
@@ -201,6 +205,13 @@ pub trait Watcher: Send + Sync + 'static {
     /// afterwards. `bits` are random.
     fn wants(&self, generation: &Generation, kind: Kind, bits: u64) -> bool;
 
+    /// What it looks at itself in answers of this target, as far as that is known: it is gathered as
+    /// well.
+    fn wanted(&self, target: &Target) -> Option<Arc<Wanted>> {
+        let _ = target;
+        None
+    }
+
     /// A question that was wanted has been answered.
     fn decided(&self, decided: &Arc<Decided>);
 }
@@ -296,6 +307,14 @@ impl Generations {
     /// Lets others decide from now on. Calls that began before keep what they have.
     pub fn set(&self, lineup: Lineup) {
         self.lineup.store(Arc::new(lineup));
+    }
+
+    /// What is looked at by the one that decides, and by those who are told.
+    pub(super) fn wanted_beside(&self, target: &Target, decides: Arc<Wanted>) -> Arc<Wanted> {
+        let lineup = self.lineup.load();
+        let watchers = lineup.watchers.iter();
+        let beside = watchers.filter_map(|watcher| watcher.wanted(target));
+        beside.fold(decides, |all, one| evidence::both(&all, &one))
     }
 
     /// Who is to be told of the question that is about to be asked.

@@ -5,6 +5,7 @@
 //! | [`admitted`] | the permit as a guard object: dropping it reports a drop |
 //! | `asking` | an admission while the store is waited for |
 //! | [`generation`] | which policy decides a call |
+//! | `evidence` | what to gather of an attempt |
 //! | [`chain`] | a whole logical call over a chain of providers |
 //! | `question` | one question to the policy, and who is told of it |
 //! | `fallback` | what is done where there is no policy to decide it |
@@ -27,6 +28,7 @@
 //! match guard.admit(&target, &CallFacts::default()).await {
 //!     Ok(admitted) => {
 //!         // ... make the call ...
+//!         // What else of the answer belongs in there: `Guard::wanted`.
 //!         let seen = Observation::response(Response::status(200), guard.now_ms());
 //!         let verdict = admitted.classify(&target, &seen);
 //!         admitted.settle(verdict);
@@ -40,6 +42,7 @@ pub mod admitted;
 mod asking;
 pub mod chain;
 mod entropy;
+mod evidence;
 mod fallback;
 pub mod generation;
 pub mod observer;
@@ -313,7 +316,11 @@ impl Guard {
         let bits = || self.inner.entropy.next();
         let watchers = generations.watchers(&generation, Kind::Classify, bits);
         let verdict = match generation.engine() {
-            Some(engine) => engine.classify(target, observation),
+            Some(engine) => {
+                // It is asked by the way, where nobody has asked before: a failure is to be told.
+                let _ = self.looked_at(&generation, &*engine, target);
+                engine.classify(target, observation)
+            }
             None => Err(Fault::Retired),
         };
         generation.judged(&verdict);

@@ -14,7 +14,7 @@ use wasmparser::{Validator, WasmFeatures};
 use super::facts::{Facts, Kind};
 use super::{Artefact, vet::in_bytes};
 use crate::engine::BUILT_IN;
-use crate::engine::contract::{self, EXPORTS, IMPORT, PACKAGE};
+use crate::engine::contract::{self, EXPORTS, IMPORT, OPTIONAL, PACKAGE};
 
 /// The versions of the contract that this host can run.
 const VERSION: &str = "0.1.";
@@ -78,14 +78,19 @@ impl Valid {
         })
     }
 
-    /// Whether it imports nothing beyond the contract, and exports all of it, each function with
-    /// the contract's type: what was found.
+    /// Whether it imports nothing beyond the contract, and exports all that it asks for, each function
+    /// with the contract's type, those of optional interfaces included: what was found.
     ///
     /// # Errors
     /// What is missing, too much, or of another type.
     pub fn check_world(&self) -> Result<String, String> {
         let mut wrong = self.wrong_imports();
         for interface in EXPORTS {
+            wrong.extend(self.wrong_export(interface));
+        }
+        let optional = OPTIONAL.into_iter().filter(|it| self.exports(it));
+        let optional: Vec<&str> = optional.collect();
+        for interface in &optional {
             wrong.extend(self.wrong_export(interface));
         }
         let more = wrong.len().saturating_sub(MOST_TOLD);
@@ -106,15 +111,26 @@ impl Valid {
         let others: Vec<&str> = exports
             .iter()
             .map(String::as_str)
-            .filter(|name| !EXPORTS.iter().any(|wanted| version(name, wanted).is_some()))
+            .filter(|name| {
+                let is = |wanted: &&str| version(name, wanted).is_some();
+                !EXPORTS.iter().chain(&optional).any(is)
+            })
             .collect();
         let others = match others.as_slice() {
             [] => String::new(),
             names => format!(", and what nobody calls: {}", names.join(", ")),
         };
+        let optional = optional.iter().map(|interface| format!(" and {interface}"));
+        let optional = optional.collect::<String>();
         Ok(format!(
-            "imports {imports}; exports all of the contract{others}"
+            "imports {imports}; exports all that the contract asks for{optional}{others}"
         ))
+    }
+
+    /// Whether it exports this interface, in a version that this host can run.
+    fn exports(&self, interface: &str) -> bool {
+        let mut exports = self.facts.exports.iter();
+        exports.any(|name| version(name, interface).is_some_and(|v| v.starts_with(VERSION)))
     }
 
     fn wrong_imports(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fusewire_core::{Description, Observation, Suspended, Target, Verdict};
+use fusewire_core::{Description, Observation, Suspended, Target, Verdict, Wanted};
 
 use crate::engine::{Answer, Call, ComponentEngine, Engine, Fault, LoadError, Tape};
 use crate::scenario::{Failure, Scenario, play};
@@ -178,6 +178,10 @@ impl Hurried {
 impl Engine for Hurried {
     fn describe(&self) -> &Description {
         self.engine.describe()
+    }
+
+    fn wanted(&self, target: &Target) -> Result<Arc<Wanted>, Fault> {
+        self.in_time(|| self.engine.wanted(target))
     }
 
     fn classify(&self, target: &Target, observation: &Observation) -> Result<Verdict, Fault> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fusewire_core::Description;
+use fusewire_core::{Description, Target};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
@@ -12,7 +12,7 @@ use super::cache::Kept;
 use super::contract::Valid;
 use super::rehearsal::{PATIENCE, Scene, rehearse};
 use super::{Artefact, Cache, Evidence, Refused, Stage, Trust};
-use crate::engine::{Compiled, ComponentEngine, Fault, Limits, LoadError, Started};
+use crate::engine::{Compiled, ComponentEngine, Engine as _, Fault, Limits, LoadError, Started};
 
 /// The most bytes of a policy, where nothing else is said. The one built in has a hundredth of it;
 /// one that brings an interpreter along has most of it.
@@ -119,6 +119,9 @@ fn failed_over(error: &JoinError, mut told: Vec<Evidence>) -> Refused {
         evidence: told,
     }
 }
+
+/// Whom nobody calls: a policy is asked what it looks at there, to see whether it can say.
+const NOBODY: &str = "nobody";
 
 /// One artefact on its way.
 struct Vetting {
@@ -265,6 +268,9 @@ impl Vetting {
                     LoadError::Setup(fault) => told("while it was configured", &fault),
                     other => other.to_string(),
                 })?;
+        engine
+            .wanted(&Target::provider(NOBODY))
+            .map_err(|fault| told("while it said what it looks at", &fault))?;
         let size = self.terms.configuration.len();
         let found = match self.terms.configuration.trim() {
             "{}" => "it accepts the empty configuration: its defaults hold".to_owned(),

@@ -16,11 +16,14 @@ pub enum Composition {
     Guard,
     /// The same on a `wasi:keyvalue` that can compare and swap.
     GuardCas,
+    /// The `wasi:http` component with a policy that is built against the first contract, on a
+    /// `wasi:keyvalue` that can increment; for tests.
+    GuardFirst,
 }
 
 /// What a driver asks for besides the policy: the store past the stage, and the stage.
 const DOORS: [&str; 2] = [
-    "fusewire:policy/keyvalue@0.1.0",
+    "fusewire:policy/keyvalue@0.1.1",
     "fusewire:wasi/stage@0.1.0",
 ];
 
@@ -37,6 +40,7 @@ impl Composition {
             Self::PolicyDrive => "fusewire_policy_wasi_drive.wasm",
             Self::Guard => "fusewire_wasi_guard.wasm",
             Self::GuardCas => "fusewire_wasi_guard_cas.wasm",
+            Self::GuardFirst => "fusewire_wasi_guard_first.wasm",
         }
     }
 
@@ -57,6 +61,7 @@ impl Composition {
                 Artefact::WasiKeyvalueCas,
                 Artefact::WasiGuard,
             ],
+            Self::GuardFirst => &[Artefact::First, Artefact::WasiKeyvalue, Artefact::WasiGuard],
         }
     }
 

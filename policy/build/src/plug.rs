@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
-use wac_graph::types::Package;
+use wac_graph::types::{Package, are_semver_compatible};
 use wac_graph::{CompositionGraph, EncodeOptions, NodeId};
 
 use crate::Result;
 
 /// Plugs a component into another: of what the `socket` imports, it gets from the `plug` what that
-/// exports. The whole imports what is left, and exports what the socket does.
+/// exports, in the same version or one that is compatible. The whole imports what is left, and
+/// exports what the socket does.
 ///
 /// # Errors
 /// They do not fit together.
@@ -28,10 +29,10 @@ fn compose(socket: &[u8], plug: &[u8], kept: &[&str]) -> Result<Vec<u8>> {
     let mut graph = CompositionGraph::new();
     let (socket, socket_names) = instance(&mut graph, "socket", socket)?;
     let (plug, plug_names) = instance(&mut graph, "plug", plug)?;
-    let fits: Vec<&String> = socket_names
+    let fits: Vec<(&String, &String)> = socket_names
         .imports
         .iter()
-        .filter(|name| plug_names.exports.contains(name))
+        .filter_map(|name| Some((name, plug_names.export(name)?)))
         .collect();
     if fits.is_empty() {
         return Err(format!(
@@ -41,8 +42,8 @@ fn compose(socket: &[u8], plug: &[u8], kept: &[&str]) -> Result<Vec<u8>> {
             socket_names.imports.join(", ")
         ));
     }
-    for name in fits {
-        let export = graph.alias_instance_export(plug, name).map_err(told)?;
+    for (name, from) in fits {
+        let export = graph.alias_instance_export(plug, from).map_err(told)?;
         graph
             .set_instantiation_argument(socket, name, export)
             .map_err(told)?;
@@ -62,6 +63,17 @@ fn compose(socket: &[u8], plug: &[u8], kept: &[&str]) -> Result<Vec<u8>> {
 struct Names {
     imports: Vec<String>,
     exports: Vec<String>,
+}
+
+impl Names {
+    /// The export that an import of this name can be given.
+    fn export(&self, import: &String) -> Option<&String> {
+        let same = self.exports.iter().find(|export| *export == import);
+        same.or_else(|| {
+            let mut exports = self.exports.iter();
+            exports.find(|export| are_semver_compatible(export, import))
+        })
+    }
 }
 
 fn instance(graph: &mut CompositionGraph, role: &str, bytes: &[u8]) -> Result<(NodeId, Names)> {

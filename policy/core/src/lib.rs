@@ -14,7 +14,7 @@
 //! | [`target`] | providers, accounts, operations, and the domains they make | |
 //! | [`observation`] | what was seen of an attempt, and what it means | |
 //! | [`config`] | the settings, read from JSON with every problem at its place | target |
-//! | [`mod@classify`] | observation to verdict | observation, config |
+//! | [`mod@classify`] | observation to verdict; the profiles of services | observation, config |
 //! | `record` | one domain's state in the store, and the pure changes between phases | config |
 //! | [`breaker`] | admit, settle, inspect, override: records and counters in the store | all above |
 //! | [`plan`] | retry, next provider, or give up | observation, config |
@@ -55,7 +55,7 @@ pub use breaker::{
 };
 pub use config::{Config, Problem};
 pub use observation::{
-    Blame, Effect, Field, Media, Observation, Outcome, Response, TransportFailure, Verdict,
+    Blame, Effect, Field, Media, Observation, Outcome, Response, TransportFailure, Verdict, Wanted,
 };
 pub use plan::{Progress, Step};
 pub use policy::{Description, Policy};

@@ -41,7 +41,7 @@ impl Response {
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($member:ident = $text:literal,)* }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
         pub enum $name {
             $(#[serde(rename = $text)] $member,)*
         }
@@ -49,6 +49,9 @@ macro_rules! named {
         impl $name {
             /// Every member, in the contract's order.
             pub const ALL: &[Self] = &[$(Self::$member,)*];
+
+            /// Each name with its member.
+            pub const WORDS: &[(&'static str, Self)] = &[$(($text, Self::$member),)*];
 
             /// The contract's name.
             #[must_use]
@@ -198,4 +201,13 @@ pub struct Verdict {
     pub slow: bool,
     pub rule: String,
     pub reason: String,
+}
+
+/// What a policy looks at in the answers of a target: `wit/evidence.wit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Wanted {
+    pub body_bytes: u32,
+    pub headers: Option<Vec<String>>,
+    pub trailers: bool,
 }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::breaker::{
     self, Admission, Context, DomainState, Ending, Event, OverrideError, OverrideOrder, Permit,
 };
-use crate::classify;
+use crate::classify::{self, Explanation};
 use crate::config::{Config, Problem};
-use crate::observation::{Observation, Verdict};
+use crate::observation::{Observation, Verdict, Wanted};
 use crate::plan::{self, Progress, Step};
 use crate::record;
 use crate::store::{KeyValue, Suspended};
@@ -63,6 +63,18 @@ impl Policy {
     #[must_use]
     pub fn classify(&self, target: &Target, observation: &Observation) -> Verdict {
         classify::classify(self.config.settings(&target.provider), observation)
+    }
+
+    /// Judges one attempt as [`Policy::classify`] does, and tells which rules were tried.
+    #[must_use]
+    pub fn explain(&self, target: &Target, observation: &Observation) -> Explanation {
+        classify::explain(self.config.settings(&target.provider), observation)
+    }
+
+    /// What [`Policy::classify`] looks at in the answers of this target.
+    #[must_use]
+    pub fn wanted(&self, target: &Target) -> Wanted {
+        classify::wanted(self.config.settings(&target.provider))
     }
 
     /// Asks whether a call may be made now.

@@ -14,6 +14,7 @@
 //! | [`config`] | the filter's settings, read from JSON with every problem at its place | |
 //! | [`target`] | whom a request is made to | config, host |
 //! | [`store`] | the policy's key-value store on shared data | host |
+//! | [`evidence`] | what is looked at in the answers of each provider | |
 //! | [`facts`] | what Envoy knows of a stream's end, as an observation | host, pairs |
 //! | [`reply`] | the filter's own answer | |
 //! | [`entropy`] | random bits where there is no source of them | |
@@ -50,6 +51,7 @@ pub mod deferred;
 #[cfg(feature = "drive")]
 mod drive;
 pub mod entropy;
+pub mod evidence;
 pub mod facts;
 #[cfg(test)]
 mod fake_host;

@@ -24,13 +24,18 @@ pub fn write<N: AsRef<str>, V: AsRef<str>>(fields: &[(N, V)]) -> Vec<u8> {
 
 /// Reads a list of fields; `None` where it is none. No bytes at all are a list of none.
 pub fn read(bytes: &[u8]) -> Option<Vec<Field>> {
+    read_some(bytes, |_| true)
+}
+
+/// Reads those fields of a list whose names are wanted; `None` where it is no list. The others are
+/// passed over, and not copied.
+pub fn read_some(bytes: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<Field>> {
     if bytes.is_empty() {
         return Some(Vec::new());
     }
     let (count, rest) = number(bytes)?;
-    let lengths_end = count.checked_mul(8)?;
-    let (mut lengths, mut texts) = rest.split_at_checked(lengths_end)?;
-    let mut fields = Vec::with_capacity(count);
+    let (mut lengths, mut texts) = rest.split_at_checked(count.checked_mul(8)?)?;
+    let mut fields = Vec::new();
     for _ in 0..count {
         let (name_len, after) = number(lengths)?;
         let (value_len, after) = number(after)?;
@@ -38,7 +43,10 @@ pub fn read(bytes: &[u8]) -> Option<Vec<Field>> {
         let (name, after) = text(texts, name_len)?;
         let (value, after) = text(after, value_len)?;
         texts = after;
-        fields.push(Field { name, value });
+        if is_wanted(name) {
+            let (name, value) = (lossy(name), lossy(value));
+            fields.push(Field { name, value });
+        }
     }
     Some(fields)
 }
@@ -48,10 +56,11 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     Some((usize::try_from(u32::from_le_bytes(*head)).ok()?, rest))
 }
 
-fn text(bytes: &[u8], len: usize) -> Option<(String, &[u8])> {
+/// A text, and what comes after it and its zero byte.
+fn text(bytes: &[u8], len: usize) -> Option<(&[u8], &[u8])> {
     let (text, rest) = bytes.split_at_checked(len)?;
     let (_zero, rest) = rest.split_first()?;
-    Some((lossy(text), rest))
+    Some((text, rest))
 }
 
 /// The value of the first field of this name, which is in lower case, in a list of fields.
@@ -63,11 +72,11 @@ pub fn find<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
         let (name_len, after) = number(lengths)?;
         let (value_len, after) = number(after)?;
         lengths = after;
-        let (found, after) = texts.split_at_checked(name_len.checked_add(1)?)?;
-        let (value, after) = after.split_at_checked(value_len.checked_add(1)?)?;
+        let (found, after) = text(texts, name_len)?;
+        let (value, after) = text(after, value_len)?;
         texts = after;
-        if found.split_last()?.1 == name {
-            return value.split_last().map(|(_, value)| value);
+        if found == name {
+            return Some(value);
         }
     }
     None
@@ -104,6 +113,11 @@ mod tests {
                 let first = fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_bytes());
                 prop_assert_eq!(find(&bytes, name.as_bytes()), first);
             }
+            let short = |name: &[u8]| name.len() < 5;
+            let some: Vec<(String, String)> = read_some(&bytes, short).unwrap()
+                .into_iter().map(|field| (field.name, field.value)).collect();
+            let expected = fields.iter().filter(|(name, _)| short(name.as_bytes()));
+            prop_assert_eq!(some, expected.cloned().collect::<Vec<_>>());
             prop_assert_eq!(find(&bytes, b"a name that is longer than any of them"), None);
             prop_assert_eq!(read, fields);
         }

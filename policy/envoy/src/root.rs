@@ -1,12 +1,14 @@
 //! One configuration at work: what its streams share.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
-use fusewire_core::{Context, Effect, Ending, Event, EventKind, Permit, Phase};
+use fusewire_core::{Context, Effect, Ending, Event, EventKind, Permit, Phase, Target, Wanted};
 
 use crate::config::Settings;
 use crate::deferred::Deferred;
 use crate::entropy::Entropy;
+use crate::evidence::Evidence;
 use crate::facts::Good;
 use crate::holding::Holding;
 use crate::host::{Host, Level};
@@ -28,6 +30,8 @@ pub struct Root {
     pub company: Company,
     /// Admissions that hold.
     pub holding: Holding,
+    /// What is looked at in answers.
+    evidence: Evidence,
     /// Good answers that are not judged yet.
     deferred: Deferred,
     /// Whether its end has come, so that nothing may wait any more.
@@ -59,6 +63,7 @@ impl Root {
             notes: Notes::default(),
             company: Company::default(),
             holding: Holding::default(),
+            evidence: Evidence::default(),
             deferred: Deferred::default(),
             retired: Cell::new(false),
             ahead_ms: Cell::new(0),
@@ -70,6 +75,14 @@ impl Root {
     #[must_use]
     pub fn fleet_ms(&self, host_ns: u64) -> u64 {
         millis(host_ns).saturating_add_signed(self.ahead_ms.get())
+    }
+
+    /// What is looked at in the answers of this target.
+    #[must_use]
+    pub fn wanted(&self, target: &Target) -> Rc<Wanted> {
+        let settings = &self.settings;
+        self.evidence
+            .wanted(&settings.policy, target, settings.body_limit)
     }
 
     /// What the policy is told of this moment.

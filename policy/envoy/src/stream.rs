@@ -75,12 +75,18 @@ impl Stream {
         match decision {
             Ok(permit) => {
                 desk.metrics.count(desk.host, Metric::Admitted);
+                let wanted = root.wanted(&permit.target);
+                // Envoy shows the request's fields now and at the end, and not while it answers.
+                let looks = wanted.body_bytes > 0
+                    && target::header(desk.host, ":method").as_deref() != Some("HEAD");
                 let noted = Noted {
                     came_ns: now_ns,
                     whole,
                     answered_ns: None,
                     trailers: false,
-                    body: (root.settings.body_bytes > 0).then(Vec::new),
+                    looks,
+                    body: None,
+                    wanted,
                 };
                 self.state = State::Admitted { permit, noted };
                 Action::Continue
@@ -128,6 +134,20 @@ impl Stream {
         }
     }
 
+    /// Begins to look at the answer's body, where there is one that somebody wants to see and that
+    /// can be read. Answers whether it does.
+    pub fn begin<H: Host>(&mut self, host: &H) -> bool {
+        match &mut self.state {
+            State::Admitted { noted, .. } if noted.looks => {
+                if noted.body.is_none() && has_readable_body(host) {
+                    noted.body = Some(Vec::new());
+                }
+                noted.body.is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// Keeps the beginning of the answer's body, where it is looked at. `size`: of what has come.
     pub fn look<H: Host>(&mut self, host: &H, size: u32) {
         let State::Admitted { noted, .. } = &mut self.state else {
@@ -137,7 +157,7 @@ impl Stream {
             return;
         };
         let have = u32::try_from(body.len()).unwrap_or(u32::MAX);
-        let wanted = self.root.settings.body_bytes.saturating_sub(have).min(size);
+        let wanted = noted.wanted.body_bytes.saturating_sub(have).min(size);
         if wanted > 0
             && let Ok(bytes) = host.buffer(Buffer::ResponseBody, 0, wanted)
         {
@@ -145,11 +165,20 @@ impl Stream {
         }
     }
 
+    /// What is kept of the answer's body.
+    #[cfg(test)]
+    pub(crate) fn body(&self) -> Option<&[u8]> {
+        match &self.state {
+            State::Admitted { noted, .. } => noted.body.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Notes that the end of the answer has come.
     pub fn answered<H: Host>(&mut self, host: &H, trailers: bool) {
         if let State::Admitted { noted, .. } = &mut self.state {
             noted.answered_ns = host.now_ns().ok();
-            noted.trailers |= trailers;
+            noted.trailers |= trailers && noted.wanted.trailers;
         }
     }
 
@@ -224,6 +253,17 @@ fn ask<H: Host>(
         }
         Decision::Refused(refusal) => Err(Some(refusal)),
     }
+}
+
+/// Whether an answer with this head can have a body (RFC 9110, section 6.4.1), and one that can be
+/// read: the filter cannot decompress.
+fn has_readable_body<H: Host>(host: &H) -> bool {
+    let field = |name| host.header(Map::ResponseHeaders, name).ok().flatten();
+    if matches!(field(":status").as_deref(), None | Some("204" | "304")) {
+        return false;
+    }
+    let coding = field("content-encoding");
+    coding.is_none_or(|coding| coding.trim().eq_ignore_ascii_case("identity"))
 }
 
 /// A digest of the request, the same for equal requests, so that one poisonous request is not

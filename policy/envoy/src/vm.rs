@@ -26,7 +26,7 @@ pub struct Vm<H> {
     /// By their contexts; those that were not accepted are missing.
     roots: BTreeMap<u32, (Rc<Root>, Member)>,
     streams: BTreeMap<u32, Stream>,
-    /// Whether any configuration looks at bodies.
+    /// Whether any stream has looked at a body so far.
     looks: bool,
     #[cfg(feature = "drive")]
     driver: crate::drive::Driver,
@@ -60,7 +60,6 @@ impl<H: Host> Vm<H> {
     pub fn on_configure(&mut self, context: u32, size: u32) -> bool {
         match self.root(size) {
             Ok(root) => {
-                self.looks |= root.settings.body_bytes > 0;
                 let token = self.entropy.get_or_insert_default().draw(0);
                 let member = Member::new(&root, token);
                 self.roots.insert(context, (Rc::new(root), member));
@@ -184,6 +183,7 @@ impl<H: Host> Vm<H> {
     pub fn on_response_headers(&mut self, context: u32, end: bool) {
         if let Some(stream) = self.streams.get_mut(&context) {
             stream.mark(&self.host);
+            self.looks |= stream.begin(&self.host);
             if end {
                 stream.answered(&self.host, false);
             }

@@ -38,6 +38,16 @@
  */
 
 /**
+ * What a policy looks at in the answers of a target. Not among the declarations that the build
+ * makes, since a policy need not export `wit/evidence.wit`.
+ *
+ * @typedef {object} Wanted
+ * @property {number} bodyBytes How much of the beginning of a body, in bytes; zero: no body.
+ * @property {string[]} [headers] Which header fields, by their names in lower case. None: all.
+ * @property {boolean} trailers Whether trailers are worth waiting for.
+ */
+
+/**
  * What is there at once, or later.
  *
  * @template T

@@ -1,15 +1,18 @@
 /**
  * @file One call through the policy: admit, make it, classify, settle.
  *
- * @import { Context, DomainState, Ending, Event, Observation, OverrideOrder } from './contract.js'
- * @import { Permit, Progress, Refusal, Step, Store, Target, Verdict } from './contract.js'
+ * @import { Context, DomainState, Ending, Event, Media, Observation } from './contract.js'
+ * @import { OverrideOrder, Permit, Progress, Refusal, Step, Store } from './contract.js'
+ * @import { Target, Verdict, Wanted } from './contract.js'
  * @import { Export, Policy } from './policy.js'
  * @import { StoreError } from './store/errors.js'
  */
 
 import { STORE_PATIENCE_MS, ask } from './ask.js';
 import { entropy } from './entropy.js';
+import { Evidence, cut } from './evidence.js';
 import { Fault } from './fault.js';
+import { WANTED_BY_DEFAULT } from './policy.js';
 import { MemoryStore } from './store/memory.js';
 import { Tape } from './tape.js';
 import { withoutPolicy } from './unjudged.js';
@@ -56,6 +59,7 @@ export class RefusedError extends Error {
 /** Guards calls with one policy on one store. */
 export class Guard {
   #policy;
+  #evidence;
   #store;
   #prefix;
   #patienceMs;
@@ -79,6 +83,7 @@ export class Guard {
    */
   constructor({ policy, store = new MemoryStore(), prefix = 'fusewire', ...options }) {
     this.#policy = policy;
+    this.#evidence = new Evidence(policy);
     this.#store = store;
     this.#prefix = prefix;
     this.#instance = options.instance;
@@ -134,16 +139,35 @@ export class Guard {
   }
 
   /**
-   * Judges one attempt. Where the policy fails, an answer is taken as it is and a failure goes to
-   * the next provider, and neither is counted.
+   * What the policy looks at in answers of this target, so that nobody gathers more: the beginning
+   * of the body above all. Asked once for each provider and configuration.
+   *
+   * @param {Target} target
+   * @param {Media} [expect] What an observation will say that the caller can use.
+   * @returns {Wanted}
+   */
+  wanted(target, expect = 'any') {
+    try {
+      return this.#evidence.wanted(target, expect);
+    } catch (thrown) {
+      this.#fault('wanted', thrown);
+      return WANTED_BY_DEFAULT;
+    }
+  }
+
+  /**
+   * Judges one attempt. An observation may have more than {@link wanted} says; the policy is not
+   * shown that. Where the policy fails, an answer is taken as it is and a failure goes to the next
+   * provider, and neither is counted.
    *
    * @param {Target} target
    * @param {Observation} observation
    * @returns {Verdict}
    */
   classify(target, observation) {
+    const seen = cut(observation, this.wanted(target, observation.expect));
     try {
-      return this.#policy.classify(target, observation);
+      return this.#policy.classify(target, seen);
     } catch (thrown) {
       this.#fault('classify', thrown);
       return withoutPolicy(observation);

@@ -7,6 +7,7 @@
  * | tape.js | the store as one call sees it: answers so far, and the one that is awaited |
  * | ask.js | calls the policy again until its store has answered everything |
  * | guard.js | one call: admit, classify, settle |
+ * | evidence.js | what the policy looks at, and observations cut to that |
  * | fetch/ | the same around `fetch` |
  * | store/ | the rules of every store; in memory; a time limit and a breaker around any |
  * | redis/ | a store on Redis, as `fusewire/redis` |

@@ -14,11 +14,24 @@
  * loops for ever holds its thread, as any other code would.
  *
  * @import { Artefact, Description, Observation, Problem, Target, Verdict } from './contract.js'
+ * @import { Wanted } from './contract.js'
  * @import { Tape } from './tape.js'
  */
 
 import { Fault } from './fault.js';
 import { refused } from './store/errors.js';
+
+/**
+ * What is gathered for a policy that does not say what it looks at: the first version of the
+ * contract had no such question.
+ *
+ * @type {Wanted}
+ */
+export const WANTED_BY_DEFAULT = Object.freeze({
+  bodyBytes: 0,
+  headers: undefined,
+  trailers: true,
+});
 
 /**
  * The most memory of an instance, in bytes. WebAssembly never gives memory back, so one that has
@@ -155,6 +168,22 @@ export class Policy {
   }
 
   /**
+   * What the policy looks at in answers of this target. It depends on the configuration in force
+   * and on the target alone, so it may be kept; a `Guard` does.
+   *
+   * @param {Target} target
+   * @returns {Wanted} {@link WANTED_BY_DEFAULT} where the policy does not say.
+   * @throws {Fault}
+   */
+  wanted(target) {
+    return this.#call((root) => {
+      /** @type {{ wanted(target: Target): Wanted } | undefined} */
+      const evidence = /** @type {any} */ (root).evidence;
+      return evidence ? evidence.wanted(target) : WANTED_BY_DEFAULT;
+    });
+  }
+
+  /**
    * Makes one call of an export that may touch the store, against a tape.
    *
    * @param {Export} name
@@ -213,14 +242,10 @@ export class Policy {
 
   /** A new instance, configured. */
   #make() {
-    const keyvalue = this.#imports();
     const root = this.#artefact.instantiate(
       this.#artefact.module,
-      // Both spellings: jco asks for the one and declares the other.
-      /** @type {any} */ ({
-        'fusewire:policy/keyvalue': keyvalue,
-        'fusewire:policy/keyvalue@0.1.0': keyvalue,
-      }),
+      // jco asks for it by this name and declares it with the version of the contract.
+      /** @type {any} */ ({ 'fusewire:policy/keyvalue': this.#imports() }),
       (module, imports) => {
         const core = new WebAssembly.Instance(module, imports);
         if (core.exports.memory instanceof WebAssembly.Memory) {

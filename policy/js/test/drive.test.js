@@ -115,6 +115,23 @@ for (const [name, start] of /** @type {Array<[string, () => Promise<Driver>]>} *
       );
     });
 
+    test('a body reaches the policy, byte for byte', async () => {
+      const providers = { google: { profile: 'google-geocoding' } };
+      const configure = { configure: JSON.stringify({ prefix: 'drive', providers }) };
+      assert.deepEqual(await ask(JSON.stringify(configure)), { problems: [] });
+      const classify = JSON.parse(`{"target":${target},"observation":${observation}}`);
+      classify.target.provider = 'google';
+      const body = Buffer.from(
+        '{"results":[],"status":"OVER_QUERY_LIMIT","\u00fc":"\ud83d\udd25"}',
+      );
+      classify.observation.response = { status: 200, headers: [], trailers: [], body: [...body] };
+      const { verdict } = await ask(JSON.stringify({ classify }));
+      assert.equal(verdict.rule, 'profile/google-geocoding/over-query-limit');
+      classify.observation.response.body = null;
+      const { verdict: unseen } = await ask(JSON.stringify({ classify }));
+      assert.equal(unseen.rule, 'status/200');
+    });
+
     test('takes a dropped call, a next step and an order', async () => {
       const permit = `{"target":${target},"probe":false,"token":"forged"}`;
       const settle = `{"settle":{"permit":${permit},"ending":"dropped","context":${context(1)}}}`;

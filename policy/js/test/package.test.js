@@ -38,10 +38,11 @@ after(async () => {
  * Runs an example of the README.
  *
  * @param {string} name
- * @param {{ path?: string, cwd?: string, env?: Record<string, string> }} [with_]
+ * @param {{ path?: string, also?: string[], cwd?: string, env?: Record<string, string> }} [with_]
  */
-async function example(name, { path = '', cwd = home, env = {} } = {}) {
-  const args = [join(cwd, 'examples', name), upstream.url + path];
+async function example(name, { path = '', also = [], cwd = home, env = {} } = {}) {
+  const urls = [path, ...also].map((one) => upstream.url + one);
+  const args = [join(cwd, 'examples', name), ...urls];
   const options = { cwd, env: { ...process.env, ...env } };
   return (await run(process.execPath, args, options)).stdout.trim().split('\n');
 }
@@ -64,6 +65,12 @@ test('the example with fetch runs in the installed package', async () => {
   assert.equal(lines.filter((line) => line === '503 out of service').length, 5);
   assert.ok(lines.includes('event: the rule `failures` tripped'), lines.join('\n'));
   assert.match(lines.at(-1) ?? '', /^not now \(open\): ask again in \d+ ms$/);
+});
+
+test('the example with two providers goes from one to the other', async () => {
+  const lines = await example('next-provider.js', { path: '/over-limit', also: ['/ok'] });
+  assert.match(lines[0], /^google: .*queries per second: (retry|next-provider)$/);
+  assert.equal(lines.at(-1), 'all is well');
 });
 
 test('the example with any call runs in the installed package', async () => {
@@ -100,7 +107,7 @@ test('the package has types for all that it exports', async () => {
   writeFileSync(
     join(home, 'user.ts'),
     `import { Guard, MemoryStore, RefusedError, WatchedStore, guarded, loadPolicy } from 'fusewire';
-import type { Observation, Store, Target, Verdict } from 'fusewire';
+import type { Observation, Store, Target, Verdict, Wanted } from 'fusewire';
 import { RedisStore } from 'fusewire/redis';
 
 const store: Store = new WatchedStore(new RedisStore('redis://127.0.0.1:1'));
@@ -110,9 +117,12 @@ const ask = guarded(fetch, { guard, target: (request) => ({ provider: request.ur
 const response: Promise<Response> = ask('http://127.0.0.1/', { method: 'POST' });
 declare const seen: Observation;
 const verdict: Verdict = guard.classify(target, seen);
+const wanted: Wanted = guard.wanted(target);
+const most: number = wanted.bodyBytes;
+const ended: Promise<Verdict | undefined> = response.then((r) => ask.attemptOf(r)?.verdict);
 const after: number = new RefusedError({} as never).retryAfterMs;
 const own: Store = new MemoryStore(() => 1);
-export { after, own, response, verdict };
+export { after, ended, most, own, response, verdict };
 // @ts-expect-error: a target needs a provider
 guard.admit({ account: 'a' });
 // @ts-expect-error: there is no such option

@@ -51,7 +51,7 @@ test('a name that begins with a byte order mark keeps it', async () => {
 });
 
 test('a policy that traps lets its calls through and is counted', async () => {
-  const policy = Policy.load(trapping('fusewire:policy/breaker@0.1.0#admit'));
+  const policy = Policy.load(trapping('breaker#admit'));
   const { guard, notices } = noting({ policy });
   for (let times = 1; times <= 3; times += 1) {
     const admitted = await guard.admit(target);
@@ -68,7 +68,7 @@ test('a policy that traps lets its calls through and is counted', async () => {
 });
 
 test('an attempt that a trapped policy did not judge counts nowhere', async () => {
-  const policy = Policy.load(trapping('fusewire:policy/classifier@0.1.0#classify'));
+  const policy = Policy.load(trapping('classifier#classify'));
   const { guard } = noting({ policy });
   for (let times = 0; times < 10; times += 1) {
     const admitted = await guard.admit(target);
@@ -83,7 +83,7 @@ test('an attempt that a trapped policy did not judge counts nowhere', async () =
 });
 
 test('the instance after a trap has the configuration of the one before', async () => {
-  const settle = 'fusewire:policy/breaker@0.1.0#set-override';
+  const settle = 'breaker#set-override';
   const policy = Policy.load(trapping(settle), { breaker: { failures: { count: 2 } } });
   const store = new MemoryStore();
   const { guard, notices } = noting({ policy, store });
@@ -96,7 +96,7 @@ test('the instance after a trap has the configuration of the one before', async 
 });
 
 test('an outcome that a trapped policy did not take is told', async () => {
-  const policy = Policy.load(trapping('fusewire:policy/breaker@0.1.0#settle'));
+  const policy = Policy.load(trapping('breaker#settle'));
   const { guard, notices } = noting({ policy });
   await call(guard, target, 200);
   assert.match(inShort(notices).at(-1) ?? '', /^fault: settle: the policy trapped: /);

@@ -8,16 +8,16 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { until } from './support/until.js';
-import { Upstream } from './support/upstream.js';
+import { PLACES, Upstream } from './support/upstream.js';
 
 const SERVE = fileURLToPath(new URL('../workerd/serve.js', import.meta.url));
-const POLICY = JSON.stringify({
+const POLICY = {
   breaker: {
     failures: { count: 3 },
     'cool-down': { first: '1s', jitter: 0 },
     probes: { needed: 1 },
   },
-});
+};
 
 /** @type {Upstream} */
 let upstream;
@@ -34,7 +34,7 @@ after(async () => {
 
 /** Starts the launcher as a user would. @param {string[]} more */
 async function serve(...more) {
-  const args = [SERVE, '--upstream', upstream.url, '--policy', POLICY, ...more];
+  const args = [SERVE, '--upstream', upstream.url, '--policy', JSON.stringify(POLICY), ...more];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const lines = createInterface({ input: child.stdout });
@@ -87,6 +87,23 @@ test('a reset connection and a body that breaks off are failures in workerd too'
     await fetch(worker.url + path)
       .then((response) => response.text())
       .catch(() => {});
+  }
+  await until(async () => {
+    const response = await fetch(`${worker.url}/ok`);
+    await response.text();
+    return response.status === 503;
+  }, 'the breaker is open');
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+});
+
+test('an error in an answer 200 is a failure in workerd too, and a good answer comes whole', async () => {
+  const policy = { ...POLICY, profile: 'arcgis' };
+  const worker = await serve('--policy', JSON.stringify(policy));
+  assert.equal(await (await fetch(`${worker.url}/places`)).text(), PLACES);
+  for (let calls = 0; calls < 3; calls += 1) {
+    const response = await fetch(`${worker.url}/arcgis-error`);
+    assert.equal((await response.json()).error.code, 500);
   }
   await until(async () => {
     const response = await fetch(`${worker.url}/ok`);

@@ -123,6 +123,20 @@ def test_a_scenario_is_played(driver: Driver) -> None:
     assert refused["operations"] == 0 and "allowed" in refused["admission"]["decision"]
 
 
+def test_a_body_reaches_the_policy(driver: Driver) -> None:
+    configuration = {"providers": {"google": {"profile": "google-geocoding"}}}
+    assert driver.ask("configure", json.dumps(configuration)) == {"problems": []}
+    seen: Any = answered(200)
+    body = '{"results":[],"status":"OVER_QUERY_LIMIT","\u00fc":"\U0001f525"}'
+    for given, rule in [
+        (list(body.encode()), "profile/google-geocoding/over-query-limit"),
+        (None, "status/200"),
+    ]:
+        seen["response"]["body"] = given
+        asked = {"target": {**TARGET, "provider": "google"}, "observation": seen}
+        assert driver.ask("classify", asked)["verdict"]["rule"] == rule
+
+
 def test_whatever_goes_wrong_is_one_sentence_and_the_driver_goes_on(driver: Driver) -> None:
     for bad in ("nonsense", "{}", '{"dance": 1}', '{"admit": {"target": 1, "context": 2}}', "[]"):
         driver.send(bad)

@@ -131,7 +131,7 @@ def test_a_failure_in_a_fallback_is_not_taken_for_the_one_before_it() -> None:
 def test_an_exception_with_a_status_of_its_own_is_an_answer_only_where_it_is_a_clients() -> None:
     answer = of("aiohttp.client_exceptions", "ClientResponseError")("x")
     answer.status, answer.headers = 503, {"Retry-After": "1"}
-    assert answer_of(answer) == (503, {"Retry-After": "1"})
+    assert answer_of(answer) == (503, {"Retry-After": "1"}, None)
     own = of("starlette.exceptions", "HTTPException")("x")
     own.status_code, own.headers = 502, {}
     assert answer_of(own) is None

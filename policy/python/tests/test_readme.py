@@ -56,6 +56,11 @@ def test_a_client_is_guarded_by_its_transport(upstream: Upstream) -> None:
     ]
 
 
+def test_an_error_in_the_body_of_a_200_is_seen(upstream: Upstream) -> None:
+    (line,) = run("profile", upstream.url("over_limit"))
+    assert line.startswith("200 throttled ") and "queries per second" in line
+
+
 def test_many_calls_at_once_are_guarded(own_redis: RedisServer, upstream: Upstream) -> None:
     first, second = run("many", upstream.url("503"), own_redis.url)
     assert "'503'" in first

@@ -210,7 +210,8 @@ impl Envoy {
     /// # Panics
     /// The admin interface does not answer.
     pub async fn stat(&self, name: &str) -> Option<u64> {
-        let url = self.admin_url("/stats");
+        // Names are taken for patterns, which they fit themselves.
+        let url = self.admin_url(&format!("/stats?filter={name}"));
         let stats = self.client.get(url).send().await.expect("the statistics");
         let stats = stats.text().await.expect("a text");
         stats

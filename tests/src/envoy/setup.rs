@@ -58,6 +58,27 @@ impl Provider {
         self
     }
 
+    /// A service that speaks HTTP/2.
+    #[must_use]
+    pub fn http2(self) -> Self {
+        let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+        self.cluster(json!({"typed_extension_protocol_options": {options: {
+            "@type": format!("type.googleapis.com/{options}"),
+            "explicit_http_config": {"http2_protocol_options": {}},
+        }}}))
+    }
+
+    /// A service that is spoken to over TLS.
+    #[must_use]
+    pub fn tls(self) -> Self {
+        let context =
+            "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+        self.cluster(json!({"transport_socket": {
+            "name": "envoy.transport_sockets.tls",
+            "typed_config": {"@type": context},
+        }}))
+    }
+
     fn to_route(&self) -> Value {
         let action = with(json!({"cluster": self.name}), &self.route);
         json!({
@@ -156,6 +177,8 @@ pub enum Updates {
 pub struct Setup {
     providers: Vec<Provider>,
     filter: Option<Filter>,
+    /// Filters of Envoy's own between that one and the router.
+    behind: Vec<Value>,
     routes: Vec<Value>,
     /// How it is told of changes.
     pub(super) updates: Updates,
@@ -169,6 +192,7 @@ impl Setup {
         Self {
             providers: Vec::new(),
             filter: None,
+            behind: Vec::new(),
             routes: Vec::new(),
             updates: Updates::Never,
             workers: 2,
@@ -194,6 +218,14 @@ impl Setup {
     #[must_use]
     pub fn provider(mut self, provider: Provider) -> Self {
         self.providers.push(provider);
+        self
+    }
+
+    /// With this filter of Envoy's own between the first one and the router, so that an answer passes
+    /// it before.
+    #[must_use]
+    pub fn behind(mut self, filter: Value) -> Self {
+        self.behind.push(filter);
         self
     }
 
@@ -270,6 +302,7 @@ impl Setup {
 
     fn listener(&self, home: &Path) -> Value {
         let mut filters: Vec<Value> = self.filter.iter().map(|f| self.filter(f, home)).collect();
+        filters.extend(self.behind.iter().cloned());
         filters.push(json!({
             "name": "envoy.filters.http.router",
             "typed_config": {

@@ -26,6 +26,19 @@ pub fn also(mut configuration: Value, name: &str, value: Value) -> Value {
     configuration
 }
 
+/// The same, where an `error` in an answer of JSON is a failure of the provider, whatever its status.
+#[must_use]
+pub fn errors_are_failures() -> Value {
+    let mut configuration = trips_on_three("30s");
+    configuration["policy"]["profile"] = json!("errors");
+    configuration["policy"]["profiles"] = json!({"errors": {"rules": [{
+        "when": {"json": {"/error": true}},
+        "then": "transient",
+        "because": "there is an error in the answer",
+    }]}});
+    configuration
+}
+
 /// Trips a breaker that needs three failures: its provider answers 500, and goes on doing so.
 ///
 /// # Panics

@@ -20,3 +20,7 @@ pub const GUARD: &str = env!("FUSEWIRE_WASI_GUARD_WASM");
 
 /// The HTTP component with its policy, plugged onto the second adapter.
 pub const GUARD_CAS: &str = env!("FUSEWIRE_WASI_GUARD_CAS_WASM");
+
+/// The HTTP component with a policy that is built against the first contract, plugged onto the first
+/// adapter.
+pub const GUARD_FIRST: &str = env!("FUSEWIRE_WASI_GUARD_FIRST_WASM");

@@ -18,11 +18,11 @@ use super::artefacts;
 use super::keyvalue::Contents;
 use super::running::{Fault, Running};
 
-const LIFECYCLE: &str = "fusewire:policy/lifecycle@0.1.0";
-const CLASSIFIER: &str = "fusewire:policy/classifier@0.1.0";
-const BREAKER: &str = "fusewire:policy/breaker@0.1.0";
-const PLANNER: &str = "fusewire:policy/planner@0.1.0";
-const KEYVALUE: &str = "fusewire:policy/keyvalue@0.1.0";
+const LIFECYCLE: &str = "fusewire:policy/lifecycle@0.1.1";
+const CLASSIFIER: &str = "fusewire:policy/classifier@0.1.1";
+const BREAKER: &str = "fusewire:policy/breaker@0.1.1";
+const PLANNER: &str = "fusewire:policy/planner@0.1.1";
+const KEYVALUE: &str = "fusewire:policy/keyvalue@0.1.1";
 const STAGE: &str = "fusewire:wasi/stage@0.1.0";
 
 /// A policy and a store.

@@ -12,7 +12,7 @@ use wasmtime::component::types::Type;
 ///
 /// # Errors
 /// A sentence that says what was found where something else is wanted.
-pub(super) fn read(json: &Value, ty: &Type) -> Result<Val, String> {
+pub fn read(json: &Value, ty: &Type) -> Result<Val, String> {
     let unlike = || format!("{json} is no {ty:?}");
     let number = || json.as_u64().ok_or_else(unlike);
     let text = || json.as_str().map(str::to_owned).ok_or_else(unlike);
@@ -76,7 +76,7 @@ fn case(json: &Value) -> Option<(&str, Option<&Value>)> {
 ///
 /// # Errors
 /// It has no form there: it is a resource, say.
-pub(super) fn write(value: &Val) -> Result<Value, String> {
+pub fn write(value: &Val) -> Result<Value, String> {
     Ok(match value {
         Val::Bool(yes) => json!(yes),
         Val::U8(number) => json!(number),

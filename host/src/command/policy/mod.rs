@@ -12,13 +12,11 @@
 //! | `bench` | what it costs |
 //! | `fleet` | the policy of a fleet |
 //! | `source` | which policy is meant: a file, or the one built in |
-//! | `output` | how all of them write |
 
 mod bench;
 mod fleet;
 mod inspect;
 mod keygen;
-mod output;
 mod pack;
 mod password;
 mod rehearsal;
@@ -29,6 +27,8 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+
+use super::output;
 
 #[derive(Args)]
 pub(crate) struct PolicyArgs {

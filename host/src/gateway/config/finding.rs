@@ -5,7 +5,7 @@ use std::io;
 
 use fusewire_core::Problem;
 
-use crate::toml_places::{Document, Place};
+use crate::toml_places::{Document, Place, dotted};
 
 /// Something that was found in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Finding {
     pub(super) fn new(problem: Problem, document: &Document) -> Self {
         Self {
             place: document.place(&problem.path),
-            setting: setting(&problem.path),
+            setting: dotted(&problem.path),
             wrong: problem.wrong,
             right: problem.right,
         }
@@ -44,23 +44,6 @@ impl fmt::Display for Finding {
             write!(f, "; {}", self.right)
         }
     }
-}
-
-/// A JSON Pointer as people write it: `/routes/0/chain` is `routes[0].chain`.
-fn setting(pointer: &str) -> String {
-    let mut text = String::new();
-    for part in pointer.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) {
-            text.push_str(&format!("[{part}]"));
-        } else {
-            if !text.is_empty() {
-                text.push('.');
-            }
-            text.push_str(&part);
-        }
-    }
-    text
 }
 
 /// Why a configuration cannot be used. Printed, it is one line a problem:

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
+use http_body_util::BodyExt as _;
 use reqwest::{Client, Url, redirect};
 
 use super::connecting::{self, NotingLayer};
+use super::events::Events;
 use super::limits::read_timeout;
+use super::look::Look;
 use super::{Failure, Limits, Timer};
 use crate::gateway::headers;
 
@@ -42,8 +45,20 @@ pub struct Asked {
     pub head: Option<Head>,
     /// The body, or what failed, be it before the answer or in the midst of it.
     pub body: Result<Body, Failure>,
+    /// What a policy may look at besides the beginning. Of [`Body::More`] so far.
+    pub looked: Looked,
     /// How long the provider was waited for.
     pub waited: Duration,
+}
+
+/// What a policy may look at of an answer, besides its beginning.
+#[derive(Debug, Clone, Default)]
+pub struct Looked {
+    /// The beginning of the body, decoded. `None`: nobody looked, there is none by the method or the
+    /// status, or it cannot be decoded.
+    pub body: Option<Vec<u8>>,
+    /// The fields after the body.
+    pub trailers: HeaderMap,
 }
 
 /// The body of an answer.
@@ -59,7 +74,10 @@ pub enum Body {
 #[derive(Debug)]
 pub struct Incoming {
     kept: VecDeque<Bytes>,
-    response: reqwest::Response,
+    body: reqwest::Body,
+    /// `None`: nobody looks.
+    look: Option<Look>,
+    trailers: HeaderMap,
     read: Duration,
     timer: Timer,
     /// What the stated length leaves, in bytes. `None`: none was stated.
@@ -87,7 +105,8 @@ impl Upstream {
     /// A client for a provider that is asked with TLS, or without.
     ///
     /// `buffer` is how many bytes of an answer are kept back, so that one which breaks off within
-    /// them is the next provider's turn and not the caller's trouble.
+    /// them is the next provider's turn and not the caller's trouble. A stream of events is kept back
+    /// until its first event at the most.
     ///
     /// # Errors
     /// TLS cannot be set up, such as without any root certificates on this machine.
@@ -127,30 +146,40 @@ impl Upstream {
         &self.limits
     }
 
-    /// Makes one attempt. Dropping it gives the attempt up and closes its connection.
-    pub async fn ask(&self, outgoing: Outgoing, mut timer: Timer) -> Asked {
+    /// Makes one attempt, and looks at so many bytes of the answer's body at the most. Dropping it
+    /// gives the attempt up and closes its connection.
+    pub async fn ask(&self, outgoing: Outgoing, mut timer: Timer, look: usize) -> Asked {
+        let method = outgoing.method.clone();
         let response = match self.send(outgoing, &mut timer).await {
             Ok(response) => response,
             Err(failure) => {
                 return Asked {
                     head: None,
                     body: Err(failure),
+                    looked: Looked::default(),
                     waited: timer.waited(),
                 };
             }
         };
+        let left = response.content_length();
+        let (parts, body) = http::Response::<reqwest::Body>::from(response).into_parts();
         let head = Head {
-            status: response.status(),
-            headers: headers::end_to_end(response.headers()),
+            status: parts.status,
+            headers: headers::end_to_end(&parts.headers),
         };
+        let is_looked_at = look > 0 && has_body(&method, head.status);
         let mut incoming = Incoming {
             kept: VecDeque::new(),
-            left: response.content_length(),
-            response,
+            left,
+            body,
+            look: is_looked_at.then(|| Look::new(&head.headers, look)),
+            trailers: HeaderMap::new(),
             read: self.limits.read,
             timer,
         };
-        let kept = incoming.keep(self.buffer).await;
+        let events = Events::of(&head.headers);
+        let kept = incoming.keep(self.buffer, events).await;
+        let looked = incoming.looked();
         let waited = incoming.timer.waited();
         let body = match kept {
             Ok(true) => Ok(Body::Whole(incoming.joined())),
@@ -160,6 +189,7 @@ impl Upstream {
         Asked {
             head: Some(head),
             body,
+            looked,
             waited,
         }
     }
@@ -219,6 +249,16 @@ impl Incoming {
         self.left == Some(0) && self.kept.is_empty()
     }
 
+    /// What a policy may look at so far.
+    #[must_use]
+    pub fn looked(&self) -> Looked {
+        let seen = self.look.as_ref().and_then(Look::seen);
+        Looked {
+            body: seen.map(<[u8]>::to_vec),
+            trailers: self.trailers.clone(),
+        }
+    }
+
     /// How long the provider was waited for so far.
     #[must_use]
     pub fn waited(&self) -> Duration {
@@ -226,27 +266,56 @@ impl Incoming {
     }
 
     async fn fetch(&mut self) -> Result<Option<Bytes>, Failure> {
-        let part = self.timer.within(self.read, self.response.chunk()).await?;
-        let part = part.map_err(Failure::mid_body)?;
-        if let (Some(left), Some(part)) = (&mut self.left, &part) {
-            *left = left.saturating_sub(part.len() as u64);
+        loop {
+            let frame = self.timer.within(self.read, self.body.frame()).await?;
+            let Some(frame) = frame else {
+                self.has_ended();
+                return Ok(None);
+            };
+            match frame.map_err(Failure::mid_body)?.into_data() {
+                Ok(part) => {
+                    if let Some(left) = &mut self.left {
+                        *left = left.saturating_sub(part.len() as u64);
+                    }
+                    if let Some(look) = &mut self.look {
+                        look.take(&part);
+                    }
+                    if self.left == Some(0) {
+                        self.has_ended();
+                    }
+                    return Ok(Some(part));
+                }
+                Err(frame) => {
+                    let trailers = frame.into_trailers();
+                    self.trailers.extend(trailers.unwrap_or_default());
+                }
+            }
         }
-        Ok(part)
     }
 
-    /// Keeps parts back up to this many bytes in all; whether that is the whole answer.
-    async fn keep(&mut self, bytes: usize) -> Result<bool, Failure> {
+    /// Notes that all of the body has come.
+    fn has_ended(&mut self) {
+        if let Some(look) = &mut self.look {
+            look.end();
+        }
+    }
+
+    /// Keeps parts back up to this many bytes in all, or until the first event; whether that is the
+    /// whole answer.
+    async fn keep(&mut self, bytes: usize, mut events: Option<Events>) -> Result<bool, Failure> {
         let mut length = 0;
         while length <= bytes {
             if self.left == Some(0) {
                 return Ok(true);
             }
-            match self.fetch().await? {
-                Some(part) => {
-                    length += part.len();
-                    self.kept.push_back(part);
-                }
-                None => return Ok(true),
+            let Some(part) = self.fetch().await? else {
+                return Ok(true);
+            };
+            length += part.len();
+            let said = events.as_mut().is_some_and(|events| events.has_said(&part));
+            self.kept.push_back(part);
+            if said {
+                return Ok(self.left == Some(0));
             }
         }
         Ok(false)
@@ -285,6 +354,12 @@ fn same_origin(most: usize) -> redirect::Policy {
 #[must_use]
 pub fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
     method.is_idempotent() || headers.contains_key("idempotency-key")
+}
+
+/// Whether an answer with this status to this method may have a body (RFC 9110, section 6.4.1).
+fn has_body(method: &Method, status: StatusCode) -> bool {
+    let never = status.is_informational() || status == StatusCode::NO_CONTENT;
+    !never && !has_length_only(method, status)
 }
 
 /// Whether an answer with this status to this method has a stated length but no body (RFC 9110,

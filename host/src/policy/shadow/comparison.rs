@@ -30,7 +30,8 @@ pub struct Comparison {
     pub compared: u64,
     /// Of these, the ones that they answered differently, the candidate's failures included.
     pub differences: u64,
-    /// Questions that the candidate failed at: traps, time-outs, breaches of the contract.
+    /// Questions that the candidate failed at, that of what it looks at included: traps, time-outs,
+    /// breaches of the contract.
     pub faults: u64,
     /// The last such failure.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -112,6 +113,12 @@ impl Tally {
         self.comparison.refusals += u64::from(does);
     }
 
+    /// Takes in a failure of the candidate at a question that is not compared.
+    pub(super) fn failed(&mut self, fault: &Fault) {
+        self.comparison.faults += 1;
+        self.comparison.last_fault = Some(fault.to_string());
+    }
+
     /// Takes in what both have said. `sample` is made where one is needed.
     pub(super) fn take(
         &mut self,
@@ -122,8 +129,7 @@ impl Tally {
     ) {
         self.comparison.compared += 1;
         if let Some(fault) = &candidate.fault {
-            self.comparison.faults += 1;
-            self.comparison.last_fault = Some(fault.clone());
+            self.failed(fault);
         }
         if serving.words == candidate.words {
             return;
@@ -148,7 +154,7 @@ impl Tally {
 /// What a policy said to a question, in the words by which it is compared.
 pub(super) struct Said {
     pub(super) words: String,
-    pub(super) fault: Option<String>,
+    pub(super) fault: Option<Fault>,
     /// All of it, for a sample.
     whole: Value,
 }
@@ -184,7 +190,7 @@ impl Said {
     fn failed(fault: &Fault) -> Self {
         Self {
             words: format!("failed: {}", fault.kind()),
-            fault: Some(fault.to_string()),
+            fault: Some(fault.clone()),
             whole: fault.to_string().into(),
         }
     }
@@ -331,6 +337,7 @@ fn shorten(text: &mut String, longest: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fusewire_core::{Field, Observation, Response, Target};
 
     fn said(words: &str) -> Said {
         Said::of(words.into(), &words)
@@ -382,6 +389,32 @@ mod tests {
         assert_eq!((comparison.differences, comparison.faults), (1, 1));
         let last = comparison.last_fault.expect("the fault");
         assert_eq!(last, "the policy ran for longer than 100 ms");
+    }
+
+    #[test]
+    fn a_sample_shows_that_there_were_fields_and_none_of_their_secrets_or_of_the_body() {
+        let field = |name: &str, value: &str| Field {
+            name: name.into(),
+            value: value.into(),
+        };
+        let response = Response {
+            headers: vec![field("retry-after", "7"), field("set-cookie", "secret")],
+            trailers: vec![field("x-checked", "secret")],
+            body: Some(b"secret".to_vec()),
+            ..Response::status(429)
+        };
+        let observation = Observation::response(response, 1);
+        let verdict = Err(Fault::Deadline(100));
+        let said = Said::verdict(&verdict);
+        let asked = Asked::Classify(Target::provider("p"), observation, verdict);
+        let sample = sample(&asked, &said, &said, None).to_string();
+        assert!(
+            sample.contains("set-cookie") && sample.contains("\"7\""),
+            "{sample}"
+        );
+        for secret in ["secret", "115,101,99"] {
+            assert!(!sample.contains(secret), "{sample}");
+        }
     }
 
     #[test]

@@ -12,10 +12,11 @@ use super::comparison::{self, Comparison, Said, Tally};
 use super::openings::Openings;
 use super::permits::Permits;
 use super::view::{Aside, View};
+use crate::engine::evidence::{Kept, unsaid};
 use crate::engine::{Answer, Engine, Tape, ask_on};
 use crate::guard::generation::{Asked, Decided, Generation, Kind, Watcher, is_below};
 use crate::store::Store;
-use fusewire_core::{Decision, EventKind};
+use fusewire_core::{Decision, EventKind, Target, Wanted};
 
 /// How many questions may wait to be compared. What comes beyond is left out: a comparison never
 /// slows calls down.
@@ -41,9 +42,19 @@ pub struct Shadow {
     /// The generation whose decisions are compared.
     of: u64,
     role: Role,
-    queue: mpsc::Sender<Arc<Decided>>,
+    queue: mpsc::Sender<Question>,
+    /// What the other policy looks at, by target.
+    looks_at: Arc<Kept>,
     tally: Arc<Mutex<Tally>>,
     over: Arc<AtomicBool>,
+}
+
+/// What the other policy is asked.
+enum Question {
+    /// What the first one was.
+    Decided(Arc<Decided>),
+    /// What it looks at.
+    Wanted(Target),
 }
 
 impl Shadow {
@@ -64,14 +75,16 @@ impl Shadow {
         prefix: &str,
         role: Role,
     ) -> io::Result<Arc<Self>> {
-        let (queue, mut questions) = mpsc::channel::<Arc<Decided>>(QUEUE);
+        let (queue, mut questions) = mpsc::channel::<Question>(QUEUE);
         let tally = Arc::new(Mutex::new(Tally::default()));
         let over = Arc::new(AtomicBool::new(false));
+        let looks_at = Arc::new(Kept::default());
         let asking = Asking {
             is_of_one_kind: of.describe().name == other.describe().name,
             other,
             aside: Arc::new(Aside::new(store)),
             prefix: prefix.into(),
+            looks_at: Arc::clone(&looks_at),
             tally: Arc::clone(&tally),
             openings: Mutex::default(),
             permits: Mutex::default(),
@@ -80,17 +93,23 @@ impl Shadow {
         std::thread::Builder::new()
             .name("fusewire-shadow".into())
             .spawn(move || {
-                while let Some(decided) = questions.blocking_recv() {
+                while let Some(question) = questions.blocking_recv() {
                     if ended.load(Ordering::Relaxed) {
                         return;
                     }
-                    runtime.block_on(asking.compare(&decided.asked));
+                    match question {
+                        Question::Decided(decided) => {
+                            runtime.block_on(asking.compare(&decided.asked));
+                        }
+                        Question::Wanted(target) => asking.learn_wanted(&target),
+                    }
                 }
             })?;
         Ok(Arc::new(Self {
             of: of.number(),
             role,
             queue,
+            looks_at,
             tally,
             over,
         }))
@@ -118,14 +137,42 @@ impl Watcher for Shadow {
             }
     }
 
+    /// The other policy is asked on its own thread: until it has answered, nothing is gathered for it.
+    fn wanted(&self, target: &Target) -> Option<Arc<Wanted>> {
+        if !matches!(self.role, Role::Successor { .. }) {
+            // No judgement of an attempt is compared.
+            return None;
+        }
+        let known = self.looks_at.get(target);
+        if known.is_none() {
+            // Before it is asked for, so that the answer is what stays.
+            self.looks_at.put(target, &nothing());
+            let asked = self.queue.try_send(Question::Wanted(target.clone()));
+            if asked.is_err() {
+                self.looks_at.forget(target);
+            }
+        }
+        known
+    }
+
     fn decided(&self, decided: &Arc<Decided>) {
         if self.role == Role::Predecessor && !is_against_calls(&decided.asked) {
             return;
         }
-        if let Err(TrySendError::Full(_)) = self.queue.try_send(Arc::clone(decided)) {
+        if let Err(TrySendError::Full(_)) =
+            self.queue.try_send(Question::Decided(Arc::clone(decided)))
+        {
             lock(&self.tally).left_out();
         }
     }
+}
+
+fn nothing() -> Arc<Wanted> {
+    Arc::new(Wanted {
+        body_bytes: 0,
+        headers: Some(Vec::new()),
+        trailers: false,
+    })
 }
 
 fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
@@ -149,6 +196,7 @@ struct Asking {
     other: Arc<dyn Engine>,
     aside: Arc<Aside>,
     prefix: Arc<str>,
+    looks_at: Arc<Kept>,
     tally: Arc<Mutex<Tally>>,
     openings: Mutex<Openings>,
     permits: Mutex<Permits>,
@@ -157,6 +205,14 @@ struct Asking {
 }
 
 impl Asking {
+    fn learn_wanted(&self, target: &Target) {
+        let wanted = self.other.wanted(target).unwrap_or_else(|fault| {
+            lock(&self.tally).failed(&fault);
+            unsaid()
+        });
+        self.looks_at.put(target, &wanted);
+    }
+
     async fn compare(&self, asked: &Asked) {
         let mut refuses_more = false;
         let (kind, serving, candidate, refused, store) = match asked {

@@ -53,7 +53,7 @@ mod wire;
 use std::ffi::OsStr;
 use std::io;
 
-use fusewire_core::Problem;
+use fusewire_core::{Observation, Problem, Target, Verdict};
 use serde_json::{Value, json};
 
 use self::link::Link;
@@ -143,21 +143,45 @@ impl Driver {
         DriverStore::new(self.clone())
     }
 
+    /// Configures the policy there, under a prefix that its keys begin with. The stage is as at the
+    /// beginning.
+    ///
+    /// # Errors
+    /// [`DriverError::Configuration`] with every problem, or the driver is of no use.
+    pub async fn configure(&self, configuration: &str, prefix: &str) -> Result<(), DriverError> {
+        self.ask(&json!({"prefix": prefix})).await?;
+        let answer = self.ask(&json!({"configure": configuration})).await?;
+        let problems: Vec<Problem> = wire::part(&answer, "problems")
+            .map_err(|why| wire::unreadable("configure", &answer, why))?;
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(DriverError::Configuration(problems)),
+        }
+    }
+
+    /// Has the policy there judge one attempt.
+    ///
+    /// # Errors
+    /// The driver is of no use, or its policy failed.
+    pub async fn classify(
+        &self,
+        target: &Target,
+        observation: &Observation,
+    ) -> Result<Verdict, DriverError> {
+        let request = json!({"classify": {"target": target, "observation": observation}});
+        let answer = self.ask(&request).await?;
+        wire::part(&answer, "verdict")
+            .map_err(|why| wire::unreadable(&request.to_string(), &answer, why))
+    }
+
     /// Configures the policy there and sets the stage up.
     pub(super) async fn begin(
         &self,
         configuration: &str,
         prefix: &str,
     ) -> Result<There, DriverError> {
-        self.ask(&json!({"prefix": prefix})).await?;
-        let answer = self.ask(&json!({"configure": configuration})).await?;
-        let problems: Vec<Problem> = wire::part(&answer, "problems")
-            .map_err(|why| wire::unreadable("configure", &answer, why))?;
-        if problems.is_empty() {
-            Ok(There::new(self.clone()))
-        } else {
-            Err(DriverError::Configuration(problems))
-        }
+        self.configure(configuration, prefix).await?;
+        Ok(There::new(self.clone()))
     }
 
     /// Sends one request and reads its answer. Cancel-safe: the answer is then read all the same,

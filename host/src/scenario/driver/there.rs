@@ -43,11 +43,8 @@ impl Runtime for There {
     }
 
     async fn classify(&self, target: &Target, seen: &Observation) -> Result<Verdict, String> {
-        let request = json!({"classify": {"target": target, "observation": seen}});
-        let answer = self.driver.ask(&request).await;
-        let answer = answer.map_err(|error| error.to_string())?;
-        wire::part(&answer, "verdict")
-            .map_err(|why| wire::unreadable(&request.to_string(), &answer, why).to_string())
+        let verdict = self.driver.classify(target, seen).await;
+        verdict.map_err(|error| error.to_string())
     }
 
     fn take_operations(&self) -> u64 {

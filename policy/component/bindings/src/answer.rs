@@ -4,6 +4,7 @@ use fusewire_core as core;
 
 use crate::contract::exports::fusewire::policy::breaker as b;
 use crate::contract::exports::fusewire::policy::classifier as c;
+use crate::contract::exports::fusewire::policy::evidence as e;
 use crate::contract::exports::fusewire::policy::lifecycle as l;
 use crate::contract::exports::fusewire::policy::planner as p;
 use crate::given::same_names;
@@ -48,6 +49,14 @@ pub(crate) fn verdict(from: core::Verdict) -> c::Verdict {
         slow: from.slow,
         rule: from.rule,
         reason: from.reason,
+    }
+}
+
+pub(crate) fn wanted(from: core::Wanted) -> e::Want {
+    e::Want {
+        body_bytes: from.body_bytes,
+        headers: from.headers,
+        trailers: from.trailers,
     }
 }
 

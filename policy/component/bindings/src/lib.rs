@@ -42,7 +42,7 @@ use fusewire_core::KeyValue;
 pub mod contract {
     wit_bindgen::generate!({
         path: "../../../wit",
-        world: "policy",
+        world: "policy-2",
         ownership: Borrowing { duplicate_if_necessary: true },
         pub_export_macro: true,
         default_bindings_module: "fusewire_policy_bindings::contract",
@@ -54,6 +54,7 @@ use contract::exports::fusewire::policy::breaker::{
     Suspended,
 };
 use contract::exports::fusewire::policy::classifier::{self, Observation, Target, Verdict};
+use contract::exports::fusewire::policy::evidence::{self, Want};
 use contract::exports::fusewire::policy::lifecycle::{self, Description, Problem};
 use contract::exports::fusewire::policy::planner::{self, Progress, Step};
 
@@ -88,6 +89,13 @@ impl<S> classifier::Guest for Core<S> {
     fn classify(target: Target, observation: Observation) -> Verdict {
         let (target, observation) = (given::target(target), given::observation(observation));
         answer::verdict(with(|policy| policy.classify(&target, &observation)))
+    }
+}
+
+impl<S> evidence::Guest for Core<S> {
+    fn wanted(target: Target) -> Want {
+        let target = given::target(target);
+        answer::wanted(with(|policy| policy.wanted(&target)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP statuses: RFC 9110 section 15, RFC 6585, RFC 8470, and the unregistered ones in use.
 
-use super::{AUTH_GATE_MS, Again, Finding, QUOTA_GATE_MS};
+use super::finding::{AUTH_GATE_MS, Again, Finding, QUOTA_GATE_MS};
 use crate::observation::Outcome;
 
 /// What a status means, where no profile knows better. `hint` is the provider's Retry-After in

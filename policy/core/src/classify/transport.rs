@@ -1,6 +1,6 @@
 //! Failures below HTTP, and calls that were never sent.
 
-use super::{Again, Finding};
+use super::finding::{Again, Finding};
 use crate::observation::{Observation, TransportFailure as F};
 
 /// What a failure below HTTP means.

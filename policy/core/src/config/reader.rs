@@ -83,9 +83,13 @@ impl<'a> Reader<'a> {
         path
     }
 
-    /// Notes a problem with a key of this object.
+    /// Notes a problem with a key of this object; with an empty one, of the object itself.
     pub fn problem(&self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
-        self.problem_at(self.path(key), wrong.into(), right.into());
+        let path = match key.is_empty() {
+            true => self.path.clone(),
+            false => self.path(key),
+        };
+        self.problem_at(path, wrong.into(), right.into());
     }
 
     fn problem_at(&self, path: String, wrong: String, right: String) {
@@ -115,58 +119,81 @@ impl<'a> Reader<'a> {
     fn typed<T>(
         &self,
         key: &str,
-        form: &str,
+        form: impl FnOnce() -> String,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Option<T> {
         let value = self.value(key)?;
         let read = read(value);
         if read.is_none() {
-            self.problem(
-                key,
-                found(&format!("`{key}`"), value),
-                format!("write {form}"),
-            );
+            self.not_of_the_form(key, value, &form());
         }
         read
     }
 
+    fn not_of_the_form(&self, key: &str, value: &Value, form: &str) {
+        self.problem(
+            key,
+            found(&format!("`{key}`"), value),
+            format!("write {form}"),
+        );
+    }
+
     /// A text.
     pub fn text(&self, key: &str) -> Option<String> {
-        self.typed(key, "a text in quotes", |v| v.as_str().map(str::to_owned))
+        self.typed(
+            key,
+            || "a text in quotes".into(),
+            |v| v.as_str().map(str::to_owned),
+        )
     }
 
     /// One of a few words.
     pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)], default: T) -> T {
-        let form = words
-            .iter()
-            .map(|(w, _)| format!("\"{w}\""))
-            .collect::<Vec<_>>()
-            .join(" or ");
-        self.typed(key, &form, |v| {
-            v.as_str()
-                .and_then(|t| words.iter().find(|(w, _)| *w == t))
-                .map(|(_, member)| *member)
+        self.word_opt(key, words).unwrap_or(default)
+    }
+
+    /// One of a few words, without a default.
+    pub fn word_opt<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
+        let form = || {
+            let quoted: Vec<String> = words.iter().map(|(w, _)| quoted(w)).collect();
+            quoted.join(" or ")
+        };
+        self.typed(key, form, |v| {
+            let text = v.as_str()?;
+            let word = words.iter().find(|(w, _)| *w == text)?;
+            Some(word.1)
         })
-        .unwrap_or(default)
     }
 
     /// A yes or no.
     pub fn flag(&self, key: &str, default: bool) -> bool {
-        self.typed(key, "true or false", Value::as_bool)
-            .unwrap_or(default)
+        self.flag_opt(key).unwrap_or(default)
+    }
+
+    /// A yes or no, without a default.
+    pub fn flag_opt(&self, key: &str) -> Option<bool> {
+        self.typed(key, || "true or false".into(), Value::as_bool)
     }
 
     /// A whole number within bounds.
     pub fn whole(&self, key: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
-        let form = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-        self.typed(key, &form, |v| v.as_u64().filter(|n| bounds.contains(n)))
+        let form = || format!("a whole number from {} to {}", bounds.start(), bounds.end());
+        self.typed(key, form, |v| v.as_u64().filter(|n| bounds.contains(n)))
             .unwrap_or(default)
     }
 
     /// A number within bounds, which `form` names: "a number from 1 to 10".
     pub fn number(&self, key: &str, default: f64, bounds: RangeInclusive<f64>, form: &str) -> f64 {
-        self.typed(key, form, |v| v.as_f64().filter(|n| bounds.contains(n)))
-            .unwrap_or(default)
+        self.number_opt(key, bounds, form).unwrap_or(default)
+    }
+
+    /// A number within bounds, without a default.
+    pub fn number_opt(&self, key: &str, bounds: RangeInclusive<f64>, form: &str) -> Option<f64> {
+        self.typed(
+            key,
+            || form.into(),
+            |v| v.as_f64().filter(|n| bounds.contains(n)),
+        )
     }
 
     /// A duration within bounds, all in milliseconds.
@@ -176,13 +203,15 @@ impl<'a> Reader<'a> {
 
     /// A duration within bounds, all in milliseconds, without a default.
     pub fn duration_ms_opt(&self, key: &str, bounds: RangeInclusive<u64>) -> Option<u64> {
-        let form = format!(
-            "{} from {} to {}",
-            duration::FORM,
-            duration::format_ms(*bounds.start()),
-            duration::format_ms(*bounds.end())
-        );
-        self.typed(key, &form, |v| {
+        let form = || {
+            format!(
+                "{} from {} to {}",
+                duration::FORM,
+                duration::format_ms(*bounds.start()),
+                duration::format_ms(*bounds.end())
+            )
+        };
+        self.typed(key, form, |v| {
             v.as_str()
                 .and_then(duration::parse_ms)
                 .filter(|ms| bounds.contains(ms))
@@ -191,18 +220,22 @@ impl<'a> Reader<'a> {
 
     /// A list of texts.
     pub fn texts(&self, key: &str) -> Option<Vec<String>> {
-        self.typed(key, "a list of texts", |v| {
-            v.as_array()?
-                .iter()
-                .map(|item| item.as_str().map(str::to_owned))
-                .collect()
-        })
+        self.typed(
+            key,
+            || "a list of texts".into(),
+            |v| {
+                v.as_array()?
+                    .iter()
+                    .map(|item| item.as_str().map(str::to_owned))
+                    .collect()
+            },
+        )
     }
 
     /// Goes down into an object; an empty one where the key is missing.
     #[must_use]
     pub fn object(&self, key: &str) -> Reader<'a> {
-        let object = self.typed(key, "a table", Value::as_object);
+        let object = self.typed(key, || "a table".into(), Value::as_object);
         Reader {
             object,
             path: self.path(key),
@@ -219,6 +252,32 @@ impl<'a> Reader<'a> {
             return None;
         }
         Some(self.object(key))
+    }
+
+    /// The keys of this object. Does not count as asking for them.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'a str> {
+        let object = self.object.into_iter();
+        object.flat_map(Map::keys).map(String::as_str).collect()
+    }
+
+    /// Stands at an element of a list, for a problem that shows when all of it has been read.
+    #[must_use]
+    pub fn element(&self, key: &str, index: usize) -> Reader<'a> {
+        let list = self.object.and_then(|o| o.get(key));
+        self.at_element(list.and_then(|list| list.get(index)), key, index)
+    }
+
+    fn at_element(&self, item: Option<&'a Value>, key: &str, index: usize) -> Reader<'a> {
+        let mut path = self.path(key);
+        path.push('/');
+        path.push_str(itoa::Buffer::new().format(index));
+        Reader {
+            object: item.and_then(Value::as_object),
+            path,
+            asked: RefCell::default(),
+            problems: Rc::clone(&self.problems),
+        }
     }
 
     /// Goes down into each object of a table of objects, in order of the names.
@@ -241,20 +300,14 @@ impl<'a> Reader<'a> {
     /// Goes down into each object of a list of objects.
     #[must_use]
     pub fn list(&self, key: &str) -> Vec<Reader<'a>> {
-        let Some(items) = self.typed(key, "a list of tables", Value::as_array) else {
+        let Some(items) = self.typed(key, || "a list of tables".into(), Value::as_array) else {
             return Vec::new();
         };
-        let path = self.path(key);
         items
             .iter()
             .enumerate()
             .map(|(i, item)| {
-                let inner = Reader {
-                    object: item.as_object(),
-                    path: format!("{path}/{i}"),
-                    asked: RefCell::default(),
-                    problems: Rc::clone(&self.problems),
-                };
+                let inner = self.at_element(Some(item), key, i);
                 if inner.object.is_none() {
                     self.problem_at(
                         inner.path.clone(),

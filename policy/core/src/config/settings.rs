@@ -1,9 +1,14 @@
 //! What can be set: names, units, defaults and bounds, each with the reason for its value.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::breaker::{BreakerSettings, CoolDown, FailureCount, FailureRatio, ProbeSettings};
 use super::reader::{Problem, Reader, quoted};
+use crate::classify::profile::read::expect;
+use crate::classify::profile::{Library, Profile};
+use crate::observation::Media;
 use crate::target::check_provider;
 
 pub(super) const SECOND: u64 = 1_000;
@@ -30,6 +35,10 @@ pub struct Settings {
     pub retry: RetrySettings,
     /// How far a provider's own word on waiting is believed.
     pub hints: HintSettings,
+    /// How the provider signals failure.
+    pub profile: Arc<Profile>,
+    /// What callers can use, where an observation does not say.
+    pub expect: Media,
     /// An answer that took longer is slow, in ms. 10 s: longer than people wait, shorter than
     /// most clients' time limits.
     pub slow_ms: u64,
@@ -91,6 +100,8 @@ impl Default for Settings {
                 max_ms: 6 * HOUR,
                 inline_ms: 30 * SECOND,
             },
+            profile: Arc::new(Profile::plain()),
+            expect: Media::Any,
             slow_ms: 10 * SECOND,
         }
     }
@@ -144,13 +155,14 @@ impl Config {
                 r"write 1 to 64 bytes without control characters or any of {}*?[]\",
             );
         }
-        let defaults = Settings::read(&root, &Settings::default());
+        let library = Library::read(&root);
+        let defaults = Settings::read(&root, &Settings::default(), &library);
         let mut providers = Vec::new();
         for (name, reader) in root.objects("providers") {
             if let Err(wrong) = check_provider(&name) {
                 root.object("providers").problem(&name, wrong, "");
             }
-            let settings = Settings::read(&reader, &defaults);
+            let settings = Settings::read(&reader, &defaults, &library);
             reader.finish();
             providers.push((name, settings));
         }
@@ -180,7 +192,7 @@ impl Config {
 }
 
 impl Settings {
-    fn read(at: &Reader<'_>, base: &Self) -> Self {
+    fn read(at: &Reader<'_>, base: &Self, library: &Library) -> Self {
         let breaker = at.object("breaker");
         let retry = at.object("retry");
         let hints = at.object("hints");
@@ -195,6 +207,8 @@ impl Settings {
                 max_ms: hints.duration_ms("max", base.hints.max_ms, SECOND..=DAY),
                 inline_ms: hints.duration_ms("inline", base.hints.inline_ms, 0..=10 * MINUTE),
             },
+            profile: profile(at, library).unwrap_or_else(|| Arc::clone(&base.profile)),
+            expect: expect(at).unwrap_or(base.expect),
             slow_ms: at.duration_ms("slow", base.slow_ms, 1..=HOUR),
         };
         // A contradiction is reported where one side of it is written, not where it is inherited.
@@ -208,6 +222,18 @@ impl Settings {
         retry.finish();
         hints.finish();
         read
+    }
+}
+
+/// The profile that is named there.
+fn profile(at: &Reader<'_>, library: &Library) -> Option<Arc<Profile>> {
+    let name = at.text("profile")?;
+    match library.profile(&name) {
+        Ok(profile) => Some(profile),
+        Err(Problem { wrong, right, .. }) => {
+            at.problem("profile", wrong, right);
+            None
+        }
     }
 }
 

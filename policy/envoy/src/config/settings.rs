@@ -28,8 +28,8 @@ pub struct Settings {
     pub call_limit_ms: u64,
     /// For how many of the policy's keys there is room.
     pub keys: usize,
-    /// How many bytes of an answer's body are looked at.
-    pub body_bytes: u32,
+    /// How many bytes of an answer's body are looked at at the most, whatever the policy wants.
+    pub body_limit: u32,
     /// The fleet, where there is one.
     pub fleet: Option<FleetSettings>,
 }
@@ -90,7 +90,8 @@ impl Settings {
             instance: root.text("instance"),
             call_limit_ms: root.duration_ms("call-limit", 15 * SECOND, 1..=HOUR),
             keys: usize::try_from(root.whole("keys", 1_024, 16..=16_384)).unwrap_or_default(),
-            body_bytes: small(body.whole("bytes", 0, 0..=64 * 1024)),
+            // As much as a policy may want (`wit/evidence.wit`): it asks for what its rules need.
+            body_limit: small(body.whole("bytes", 64 * 1024, 0..=64 * 1024)),
             fleet: FleetSettings::read(&root),
         };
         if read.instance.as_ref().is_some_and(|id| !is_name(id)) {
@@ -203,7 +204,7 @@ mod tests {
             let read = Settings::from_json(json.as_bytes()).unwrap();
             assert_eq!(read.target.provider, ProviderRule::Cluster);
             assert_eq!((read.status, read.observe, read.keys), (503, false, 1_024));
-            assert!(read.fleet.is_none() && read.body_bytes == 0);
+            assert!(read.fleet.is_none() && read.body_limit == 65_536);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Reading the facts, and the observation made of them.
 
-use fusewire_core::{Media, Observation, Response};
+use std::rc::Rc;
+
+use fusewire_core::{Media, Observation, Response, Wanted};
 
 use super::ended::{Ended, Said, ended};
 use super::flags::Flags;
@@ -17,10 +19,14 @@ pub struct Noted {
     pub whole: bool,
     /// When the end of the answer came, where it did.
     pub answered_ns: Option<u64>,
-    /// Whether the answer had trailers.
+    /// Whether the answer had trailers, where somebody wants to see them.
     pub trailers: bool,
+    /// Whether the body of the answer is to be looked at, where it has one.
+    pub looks: bool,
     /// The beginning of the answer's body; `None`: it is not looked at.
     pub body: Option<Vec<u8>>,
+    /// What is looked at.
+    pub wanted: Rc<Wanted>,
 }
 
 /// A good answer, as far as anybody can say who does not know the policy: the provider gave it, it
@@ -33,6 +39,8 @@ pub struct Good {
     latency_ms: u64,
     /// Its header fields, as [`pairs`] reads them.
     fields: Vec<u8>,
+    /// Which of them are looked at.
+    wanted: Rc<Wanted>,
 }
 
 impl Good {
@@ -53,11 +61,16 @@ impl Good {
         if !matches!(status, [b'2' | b'3', _, _]) || fields.len() > FIELDS_MAX_BYTES {
             return None;
         }
+        // An error of gRPC that nothing follows is in the head, and its HTTP status is 200.
+        if !matches!(pairs::find(&fields, b"grpc-status"), None | Some(b"0")) {
+            return None;
+        }
         let latency_ns = latency_ns(host, noted, came_ns);
         Some(Self {
             came_ns,
             latency_ms: latency_ns.checked_div(1_000_000)?,
             fields,
+            wanted: Rc::clone(&noted.wanted),
         })
     }
 
@@ -65,7 +78,7 @@ impl Good {
     #[must_use]
     pub fn observation(&self, now_ms: u64) -> Observation {
         Observation {
-            response: response(&self.fields),
+            response: response(&self.fields, &self.wanted),
             failure: None,
             cause: None,
             latency_ms: self.latency_ms,
@@ -89,7 +102,7 @@ pub fn observation<H: Host>(
 ) -> Option<Observation> {
     let details = property(host, "response\0code_details").unwrap_or_default();
     let fields = host.header_pairs(Map::ResponseHeaders).unwrap_or_default();
-    let answer = response(&fields);
+    let answer = response(&fields, &noted.wanted);
     let status = answer.as_ref().map_or(0, |answer| answer.status);
     // Where the provider answered nothing else has a say.
     let (flags, transport) = if details == "via_upstream" {
@@ -159,14 +172,17 @@ fn is_idempotent<H: Host>(host: &H) -> bool {
     ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method.as_str())
 }
 
-/// The answer with these fields.
-fn response(fields: &[u8]) -> Option<Response> {
-    let mut headers = pairs::read(fields)?;
-    let at = headers.iter().position(|field| field.name == ":status")?;
-    let status = headers.remove(at).value.parse().ok()?;
+/// The answer with these fields, of which those are kept that are wanted.
+fn response(fields: &[u8], wanted: &Wanted) -> Option<Response> {
+    let status = pairs::find(fields, b":status")?;
+    let status = std::str::from_utf8(status).ok()?.parse().ok()?;
+    let headers = pairs::read_some(fields, |name| match &wanted.headers {
+        Some(names) => names.iter().any(|wanted| wanted.as_bytes() == name),
+        None => name != b":status",
+    });
     Some(Response {
         status,
-        headers,
+        headers: headers?,
         trailers: Vec::new(),
         body: None,
     })
@@ -191,8 +207,18 @@ mod tests {
             whole: true,
             answered_ns: Some(3_000 * MS),
             trailers: false,
+            looks: false,
             body: None,
+            wanted: wanted(&["retry-after"]),
         }
+    }
+
+    fn wanted(headers: &[&str]) -> Rc<Wanted> {
+        Rc::new(Wanted {
+            body_bytes: 4_096,
+            headers: Some(headers.iter().map(|name| (*name).to_owned()).collect()),
+            trailers: true,
+        })
     }
 
     fn answered(status: &str, details: &str) -> FakeHost {
@@ -233,6 +259,29 @@ mod tests {
     }
 
     #[test]
+    fn of_the_fields_those_are_told_that_are_looked_at() {
+        let host = answered("503", "via_upstream");
+        let told = |wanted: Rc<Wanted>| {
+            let seen = seen(&host, Noted { wanted, ..noted() }).unwrap();
+            let fields = seen.response.unwrap().headers;
+            fields
+                .into_iter()
+                .map(|field| field.name)
+                .collect::<Vec<_>>()
+        };
+        host.response
+            .borrow_mut()
+            .push(("server".into(), "x".into()));
+        assert_eq!(told(wanted(&[])), [""; 0]);
+        assert_eq!(told(wanted(&["server", "absent"])), ["server"]);
+        let all = Wanted {
+            headers: None,
+            ..Wanted::clone(&wanted(&[]))
+        };
+        assert_eq!(told(Rc::new(all)), ["retry-after", "server"]);
+    }
+
+    #[test]
     fn a_good_answer_bears_the_routers_mark_and_came_whole() {
         let host = answered("200", "nobody asks");
         assert_eq!(Good::of(&&host, &noted()), None, "no mark");
@@ -261,6 +310,12 @@ mod tests {
         ] {
             assert_eq!(Good::of(&&host, &other), None, "{other:?}");
         }
+        let status = |code: &str| ("grpc-status".to_owned(), code.to_owned());
+        host.response.borrow_mut().push(status("0"));
+        assert!(Good::of(&&host, &noted()).is_some());
+        host.response.borrow_mut()[3] = status("14");
+        assert_eq!(Good::of(&&host, &noted()), None, "an error of gRPC");
+        host.response.borrow_mut().pop();
         host.response.borrow_mut()[0].1 = "503".into();
         assert_eq!(Good::of(&&host, &noted()), None, "a bad status");
     }

@@ -1,8 +1,9 @@
 /**
  * @file One attempt: what was seen of it, told to the policy once.
  *
- * @import { Observation, Target, TransportFailure } from '../contract.js'
+ * @import { Observation, Target, TransportFailure, Verdict } from '../contract.js'
  * @import { Admitted, Guard } from '../guard.js'
+ * @import { Look } from './look.js'
  */
 
 /** Methods that may be sent twice without harm (RFC 9110, section 9.2.2). */
@@ -19,6 +20,10 @@ export class Attempt {
   #minimumBudgetMs;
   /** @type {Response | undefined} */
   #response;
+  /** @type {Look | undefined} */
+  #look;
+  /** @type {Verdict | undefined} */
+  #verdict;
   /** Time in which the provider was waited for, in ms. */
   #waitedMs = 0;
   #delivered = false;
@@ -50,6 +55,11 @@ export class Attempt {
     return this.#admitted.isProbe;
   }
 
+  /** What the attempt meant; nothing before it is judged, or where it never is. */
+  get verdict() {
+    return this.#verdict;
+  }
+
   /** Whether the head of an answer has arrived. */
   get hasAnswer() {
     return this.#response !== undefined;
@@ -71,9 +81,13 @@ export class Attempt {
     }
   }
 
-  /** @param {Response} response Its head has arrived. */
-  answered(response) {
+  /**
+   * @param {Response} response Its head has arrived.
+   * @param {Look} [look] Has what will have been seen of its body.
+   */
+  answered(response, look) {
     this.#response = response;
+    this.#look = look;
   }
 
   /** Part of the answer has been passed on. */
@@ -88,9 +102,19 @@ export class Attempt {
    */
   judge(failed) {
     if (!this.#isSettled) {
-      this.#isSettled = true;
-      const verdict = this.#guard.classify(this.#target, this.#observation(failed));
-      this.#done(this.#admitted.settle(verdict));
+      this.#settle(this.#guard.classify(this.#target, this.#observation(failed)));
+    }
+  }
+
+  /**
+   * Tells what was seen of an answer that is still coming, unless it is good so far: then the end
+   * decides.
+   */
+  judgeIfBad() {
+    const verdict = this.#guard.classify(this.#target, this.#observation());
+    const isGood = verdict.effect === 'success' || verdict.effect === 'slow-success';
+    if (!isGood || verdict.retrySame || verdict.nextProvider) {
+      this.#settle(verdict);
     }
   }
 
@@ -100,6 +124,14 @@ export class Attempt {
       this.#isSettled = true;
       this.#done(this.#admitted.drop());
     }
+  }
+
+  /** @param {Verdict} verdict */
+  #settle(verdict) {
+    this.#isSettled = true;
+    this.#verdict = verdict;
+    this.#look = undefined; // a reader may keep this for long
+    this.#done(this.#admitted.settle(verdict));
   }
 
   /**
@@ -114,7 +146,7 @@ export class Attempt {
         status: this.#response.status,
         headers: [...this.#response.headers].map(([name, value]) => ({ name, value: text(value) })),
         trailers: [],
-        body: undefined,
+        body: this.#look?.body,
       },
       failure: failed?.failure,
       cause: failed?.cause,

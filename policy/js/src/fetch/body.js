@@ -7,6 +7,7 @@
  *
  * @import { Attempt } from './attempt.js'
  * @import { Limit } from './limit.js'
+ * @import { Source } from './source.js'
  */
 
 /** How much of a body is fetched ahead of its reader, in bytes. */
@@ -20,14 +21,14 @@ const UNREAD_MS = 30_000;
 /**
  * The answer with a body that tells the attempt how it ended.
  *
- * @param {Response} response Has a body.
+ * @param {Response} response
+ * @param {Source} source Its body.
  * @param {Attempt} attempt
  * @param {Limit} limit
  * @param {(error: unknown) => void} failed Tells the attempt what broke the body off.
  * @returns {Response}
  */
-export function judgedByItsEnd(response, attempt, limit, failed) {
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+export function judgedByItsEnd(response, source, attempt, limit, failed) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let unread;
   const body = new ReadableStream(
@@ -36,7 +37,7 @@ export function judgedByItsEnd(response, attempt, limit, failed) {
       async pull(controller) {
         clearTimeout(unread);
         try {
-          const part = await attempt.waitFor(limit.during(() => next(reader)));
+          const part = await attempt.waitFor(limit.during(() => source.next()));
           if (part) {
             attempt.delivered();
             controller.enqueue(/** @type {Uint8Array<ArrayBuffer>} */ (part));
@@ -55,27 +56,12 @@ export function judgedByItsEnd(response, attempt, limit, failed) {
       cancel(reason) {
         clearTimeout(unread);
         attempt.drop();
-        return reader.cancel(reason);
+        return source.cancel(reason);
       },
     },
     { highWaterMark: AHEAD_BYTES },
   );
   return withBody(response, body);
-}
-
-/**
- * The next part of a body that has anything in it. Nothing: it has ended.
- *
- * @param {ReadableStreamDefaultReader<Uint8Array>} reader
- * @returns {Promise<Uint8Array | undefined>}
- */
-async function next(reader) {
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done || value.length > 0) {
-      return value;
-    }
-  }
 }
 
 /**

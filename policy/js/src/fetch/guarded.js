@@ -5,7 +5,10 @@
  * with a status from 400 on, without a body, or to the fleet's probe, is judged by its head; any
  * other by the end of its body. Telling the policy never holds the caller up.
  *
- * @import { Target } from '../contract.js'
+ * Where the policy looks at bodies, the beginning of one belongs to the head: it is awaited, and an
+ * answer that it shows to be bad is judged before the caller has any of it.
+ *
+ * @import { Target, Verdict } from '../contract.js'
  */
 
 import { Guard, RefusedError } from '../guard.js';
@@ -13,6 +16,8 @@ import { Attempt } from './attempt.js';
 import { judgedByItsEnd } from './body.js';
 import { failureOf } from './failures.js';
 import { Limit } from './limit.js';
+import { Look } from './look.js';
+import { Source } from './source.js';
 
 /**
  * @typedef {object} GuardedOptions
@@ -29,15 +34,36 @@ import { Limit } from './limit.js';
  */
 
 /**
+ * What is known of an attempt.
+ *
+ * @typedef {object} Attempted
+ * @property {Verdict} [verdict] What it meant. None: the answer is good so far and is judged by its
+ *   end, or the caller went away.
+ * @property {boolean} isProbe Whether it was the fleet's probe.
+ */
+
+/**
+ * What a guarded `fetch` has besides.
+ *
+ * @typedef {object} Guarded
+ * @property {Guard} guard
+ * @property {(ended: unknown) => Attempted | undefined} attemptOf What is known of the attempt that
+ *   came to this answer or this error, so that `guard.next` can say what to do next. None: nothing
+ *   was sent.
+ */
+
+/**
  * A `fetch` that asks the policy first.
  *
  * @param {(request: Request, init?: RequestInit) => Promise<Response>} fetch
  * @param {GuardedOptions & Partial<ConstructorParameters<typeof Guard>[0]>} options
- * @returns {((input: RequestInfo | URL, init?: RequestInit) => Promise<Response>) & { guard: Guard }}
+ * @returns {((input: RequestInfo | URL, init?: RequestInit) => Promise<Response>) & Guarded}
  */
 export function guarded(fetch, options) {
   const { target: targetOf, limitMs, minimumBudgetMs, refused = 'throw', waitUntil } = options;
   const guard = options.guard ?? new Guard(/** @type {any} */ (options));
+  /** By the answer or the error. @type {WeakMap<WeakKey, Attempt>} */
+  const attempts = new WeakMap();
 
   /**
    * @param {RequestInfo | URL} input
@@ -59,13 +85,25 @@ export function guarded(fetch, options) {
       request.signal.throwIfAborted();
       const signal = AbortSignal.any([request.signal, limit.signal]);
       const response = await attempt.waitFor(limit.during(() => fetch(request, { signal })));
-      attempt.answered(response);
-      if (response.status >= 400 || !response.body || attempt.isProbe) {
-        attempt.judge();
+      const look = Look.at(request, response, guard.wanted(target));
+      attempt.answered(response, look);
+      const source = response.body ? new Source(response.body, look) : undefined;
+      if (source && look) {
+        await attempt.waitFor(limit.during(() => source.lookAhead()));
       }
-      return response.body ? judgedByItsEnd(response, attempt, limit, failed) : response;
+      if (response.status >= 400 || !source || source.hasEnded || attempt.isProbe) {
+        attempt.judge();
+      } else if (look) {
+        attempt.judgeIfBad();
+      }
+      const answer = source ? judgedByItsEnd(response, source, attempt, limit, failed) : response;
+      attempts.set(answer, attempt);
+      return answer;
     } catch (error) {
       failed(error);
+      if (error instanceof Error) {
+        attempts.set(error, attempt);
+      }
       throw error;
     }
   }
@@ -82,7 +120,13 @@ export function guarded(fetch, options) {
     }
   }
 
-  return Object.assign(guardedFetch, { guard });
+  return Object.assign(guardedFetch, {
+    guard,
+    attemptOf: (/** @type {any} */ ended) => {
+      const attempt = attempts.get(ended);
+      return attempt && { verdict: attempt.verdict, isProbe: attempt.isProbe };
+    },
+  });
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import http from 'node:http';
 import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
 
 /**
  * @typedef {(request: http.IncomingMessage, response: http.ServerResponse) => void} Manner
@@ -31,11 +32,49 @@ const MANNERS = {
     response.write('too little');
     setTimeout(() => response.socket?.end(), 20);
   },
+  '/over-limit': (_, response) => json(response, OVER_LIMIT),
+  '/over-limit-zipped': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+    response.end(gzipSync(OVER_LIMIT));
+  },
+  '/arcgis-error': (_, response) =>
+    json(response, '{"error":{"code":500,"message":"Error performing query","details":[]}}'),
+  '/places': (_, response) => json(response, PLACES),
+  '/events': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(': no token yet\n\ndata: {"token":"one"}\n\n');
+  },
+  '/head-first': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+  },
+  '/nothing': (_, response) => response.end(),
+  '/broken-json': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+    response.write('{"results":[');
+    setTimeout(() => response.socket?.resetAndDestroy(), 20);
+  },
   '/garbage': (request) => request.socket.end('this is not HTTP\r\n\r\n'),
 };
 
+const OVER_LIMIT = '{"results":[],"status":"OVER_QUERY_LIMIT"}';
+/** A good answer that is longer than what any policy looks at. */
+export const PLACES = JSON.stringify({
+  status: 'OK',
+  results: Array.from({ length: 9_000 }, (_, i) => ({ place: `number ${i}`, lat: i / 100 })),
+});
+
+/**
+ * @param {http.ServerResponse} response
+ * @param {string} text
+ */
+function json(response, text) {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+}
+
 export class Upstream {
   #server;
+  /** The streams of events that are under way at `/events`. @type {http.ServerResponse[]} */
+  streams = [];
   /** How many requests it has seen, by their paths. @type {Map<string, number>} */
   seen = new Map();
 
@@ -47,6 +86,9 @@ export class Upstream {
     server.on('request', (request, response) => {
       const path = request.url ?? '';
       this.seen.set(path, (this.seen.get(path) ?? 0) + 1);
+      if (path === '/events') {
+        this.streams.push(response);
+      }
       (MANNERS[path] ?? MANNERS['/ok'])(request, response);
     });
   }

@@ -9,6 +9,8 @@ module          subject
 ``guard``       :class:`Guard`: asks before a call, and tells how it ended
 ``report``      what is known of one call
 ``httpx``       a transport that guards every request of an httpx client
+``evidence``    what the policy looks at, and answers cut to that
+``look``        the beginning of a body, decoded, as it passes through a transport
 ``failures``    from an HTTP client's exception to the contract's name for it
 ``policy``      :class:`Policy`: the component's exports, over a configuration
 ``aio``         the same for asyncio, on a store that answers later

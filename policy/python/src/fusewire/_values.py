@@ -35,6 +35,7 @@ if (VAL_SIZE, _OF, _ENTRY_SIZE, _ENTRY_VAL) != (32, 8, 48, 16):
     raise ImportError("fusewire does not know how this version of wasmtime lays out its values")
 
 _BYTE = Struct("=B7xB")
+_U8 = bytes([ffi.WASMTIME_COMPONENT_U8.value])
 _SCALARS = {
     c.Bool: (ffi.WASMTIME_COMPONENT_BOOL.value, Struct("=B7x?")),
     c.S8: (ffi.WASMTIME_COMPONENT_S8.value, Struct("=B7xb")),
@@ -62,11 +63,6 @@ _KIND_VARIANT = Struct("=B7xQQQ")
 _KIND_RESULT = Struct("=B7x?7xQ")
 _VEC = Struct("=QQ")
 _POINTER = Struct("=Q")
-
-_BYTES = [
-    _BYTE.pack(ffi.WASMTIME_COMPONENT_U8.value, byte).ljust(VAL_SIZE, b"\0") for byte in range(256)
-]
-"""Each byte as a value: a list of bytes is these, joined."""
 
 Write = Callable[["Arena", int, Any], None]
 Read = Callable[[bytes, int], Any]
@@ -199,7 +195,9 @@ def _write_bytes(arena: Arena, at: int, value: Any) -> None:
     data = bytes(value)
     size = len(data) * VAL_SIZE
     to = arena.take(size)
-    arena.view[to : to + size] = b"".join([_BYTES[byte] for byte in data])
+    # A value each: its kind and the byte are all that is read of one.
+    arena.view[to : to + size : VAL_SIZE] = _U8 * len(data)
+    arena.view[to + _OF : to + size : VAL_SIZE] = data
     _KIND_VEC.pack_into(arena.view, at, _LIST, len(data), arena.base + to)
 
 

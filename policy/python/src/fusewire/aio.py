@@ -35,13 +35,14 @@ from .contract import (
     Tally,
     Target,
     Verdict,
+    Wanted,
     Window,
     target,
 )
 from .errors import PolicyFault
 from .guard import BaseGuard, log
 from .policy import DEFAULT_PREFIX, BasePolicy, Configuration, ordered
-from .report import Facts, Report
+from .report import Facts, Report, is_bad
 from .store import MemoryStore, Store
 from .tape import Tape
 
@@ -131,7 +132,7 @@ class AsyncGuard(BaseGuard):
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         """As :class:`fusewire.Guard`."""
-        super().__init__(instance, on_event)
+        super().__init__(policy, instance, on_event)
         self.policy = policy
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -187,6 +188,11 @@ class AsyncCall(Report):
         self._guard = guard
         self._gone = False
 
+    @property
+    def wanted(self) -> Wanted:
+        """What the policy looks at in the answer."""
+        return self._guard.wanted(self._target, self._facts.expect)
+
     async def __aenter__(self) -> AsyncCall:
         try:
             await self._guard.to_its_end(self._ask())
@@ -230,8 +236,19 @@ class AsyncCall(Report):
         try:
             ending: Ending = "dropped"
             if seen is not None:
-                self.verdict = policy.classify(self._target, seen)
+                self.verdict = self._guard.classify(self._target, seen)
                 ending = {"judged": self.verdict}
             self._guard.tell(await policy.settle(permit, ending, context))
         except PolicyFault as fault:
             log.error("the outcome of a call was lost: %s", fault)
+
+    async def settle_if_bad(self) -> None:
+        """Settles the call now, though its answer is still coming, where what was seen of it is
+        bad. Of an answer that is good so far the end decides."""
+        seen = self._observation(await self._guard.policy.now_ms())
+        try:
+            bad = seen is not None and is_bad(self._guard.classify(self._target, seen))
+        except PolicyFault:
+            bad = False  # `settle` says so
+        if bad:
+            await self._guard.to_its_end(self.settle())

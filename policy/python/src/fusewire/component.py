@@ -40,7 +40,7 @@ IMPORT = "fusewire:policy/keyvalue@"
 BUILT_IN = "fusewire_policy.wasm"
 
 EXPORTS = ("lifecycle", "classifier", "breaker", "planner")
-"""The interfaces that a policy exports."""
+"""The interfaces that every policy exports."""
 
 _PACKAGE = "fusewire:policy/"
 
@@ -108,7 +108,7 @@ class Component:
             }
             self._signatures: dict[str, _Signature] = {}
             for name in EXPORTS:
-                if not any(export.startswith(f"{_PACKAGE}{name}@") for export in self._interfaces):
+                if not self.exports(name):
                     raise LoadError(
                         f"the component exports no {_PACKAGE}{name}; a policy exports "
                         f"{', '.join(EXPORTS)}"
@@ -138,6 +138,11 @@ class Component:
     def built_in(cls, *, cache: bool | str = False) -> Component:
         """The policy that the package was built with; in the repository, the one built there."""
         return cls.from_file(part(BUILT_IN, f"target/{BUILT_IN}"), cache=cache)
+
+    def exports(self, interface: str) -> bool:
+        """Whether it has this interface of the contract, such as ``evidence``, whatever its
+        version."""
+        return any(name.startswith(f"{_PACKAGE}{interface}@") for name in self._interfaces)
 
     def instantiate(self) -> Instance:
         """A new instance, which behaves as one configured with ``{}``."""

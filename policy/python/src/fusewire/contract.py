@@ -66,6 +66,14 @@ Observation = TypedDict(
 )
 """What a host saw of one attempt."""
 
+Wanted = TypedDict(
+    "Wanted",
+    {"body-bytes": int, "headers": "list[str] | None", "trailers": bool},
+)
+"""What a policy looks at in the answers of a target: how much of the beginning of a body, in bytes
+(zero: no body), which header fields, by their names in lower case (``None``: all), and whether
+trailers are worth waiting for."""
+
 Verdict = TypedDict(
     "Verdict",
     {

@@ -44,6 +44,8 @@ class Answered(NamedTuple):
 
     status: int
     headers: Any
+    body: bytes | None = None
+    """Where the client has read it."""
 
 
 _EXACT = {
@@ -155,8 +157,18 @@ def answer_of(given: Any) -> Answered | None:
         for name in ("status_code", "status", "code"):
             status = getattr(holder, name, None)
             if headers is not None and isinstance(status, int):
-                return Answered(status, headers)
+                return Answered(status, headers, _body_of(holder))
     return None
+
+
+def _body_of(response: Any) -> bytes | None:
+    """The body of a response of httpx, requests or aiohttp that has been read. It is taken from
+    where they keep it, since to ask for one that was not would read it, or raise."""
+    kept = getattr(response, "__dict__", {})
+    request = kept.get("_request") or kept.get("request")
+    body = kept.get("_content", kept.get("_body"))
+    has_none = getattr(request, "method", kept.get("method")) == "HEAD"
+    return body if isinstance(body, bytes) and not has_none else None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -25,17 +25,20 @@ from .contract import (
     DomainState,
     Ending,
     Event,
+    Observation,
     OverrideOrder,
     Progress,
     Step,
     Target,
     Verdict,
+    Wanted,
     target,
 )
 from .errors import PolicyFault
+from .evidence import Evidence, cut
 from .failures import answer_of
-from .policy import Policy
-from .report import Facts, Report, ms
+from .policy import WANTED_BY_DEFAULT, BasePolicy, Policy
+from .report import Facts, Report, is_bad, ms
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,8 +50,13 @@ class BaseGuard:
     """What guards for threads and for asyncio share."""
 
     def __init__(
-        self, instance: str | None = None, on_event: Callable[[Event], None] | None = None
+        self,
+        policy: BasePolicy,
+        instance: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        self._judge = policy
+        self._evidence = Evidence(policy)
         self._instance = instance
         self._random: tuple[int, str] | None = None
         self._on_event = on_event
@@ -61,6 +69,24 @@ class BaseGuard:
         if self._random is None or self._random[0] != os.getpid():
             self._random = (os.getpid(), f"python-{secrets.token_hex(4)}")
         return self._random[1]
+
+    def wanted(self, to: str | Target, expect: str = "any") -> Wanted:
+        """What the policy looks at in answers of this target, so that nobody gathers more: the
+        beginning of the body above all. Asked once for each provider. ``expect`` is what the call
+        will say that it can use."""
+        try:
+            return self._evidence.wanted(target(to) if isinstance(to, str) else to, expect)
+        except PolicyFault as fault:
+            log.error("no body is looked at: %s", fault)
+            return WANTED_BY_DEFAULT
+
+    def classify(self, to: Target, seen: Observation) -> Verdict:
+        """Judges one attempt by as much of what was seen as the policy looks at."""
+        response = seen["response"]
+        if response is not None:
+            seen = seen.copy()
+            seen["response"] = cut(response, self.wanted(to, seen["expect"]))
+        return self._judge.classify(to, seen)
 
     def tell(self, events: list[Event]) -> None:
         """Tells what happened to the log and to whoever listens."""
@@ -96,7 +122,7 @@ class Guard(BaseGuard):
     ) -> None:
         """``instance`` is this process's id, distinct in the fleet; by default random. ``on_event``
         is told what happens; transitions are logged as well."""
-        super().__init__(instance, on_event)
+        super().__init__(policy, instance, on_event)
         self.policy = policy
 
     def call(
@@ -127,7 +153,7 @@ class Guard(BaseGuard):
                     answered = answer_of(returned)
                     if answered is None:
                         raise TypeError(f"{function.__qualname__} did not return a response")
-                    call.response(answered.status, answered.headers)
+                    call.response(*answered)
                 return returned
 
             return wrapped
@@ -159,6 +185,11 @@ class Call(Report):
     def __init__(self, guard: Guard, to: str | Target, facts: Facts) -> None:
         super().__init__(to, facts)
         self._guard = guard
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the policy looks at in the answer."""
+        return self._guard.wanted(self._target, self._facts.expect)
 
     def __enter__(self) -> Call:
         try:
@@ -192,8 +223,19 @@ class Call(Report):
         try:
             ending: Ending = "dropped"
             if seen is not None:
-                self.verdict = policy.classify(self._target, seen)
+                self.verdict = self._guard.classify(self._target, seen)
                 ending = {"judged": self.verdict}
             self._guard.tell(policy.settle(permit, ending, context))
         except PolicyFault as fault:
             log.error("the outcome of a call was lost: %s", fault)
+
+    def settle_if_bad(self) -> None:
+        """Settles the call now, though its answer is still coming, where what was seen of it is
+        bad. Of an answer that is good so far the end decides."""
+        seen = self._observation(self._guard.policy.store.now_ms())
+        try:
+            bad = seen is not None and is_bad(self._guard.classify(self._target, seen))
+        except PolicyFault:
+            bad = False  # `settle` says so
+        if bad:
+            self.settle()

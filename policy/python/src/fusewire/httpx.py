@@ -5,10 +5,16 @@
 
 Each host is a provider, unless ``target`` says otherwise. A request is settled when its answer has
 been read to the end, has broken off, or is closed. Needs the ``httpx`` package.
+
+Where the policy looks at bodies, the beginning of one is awaited before the answer is handed over,
+and handed on from there: an answer that it shows to be bad is settled before anybody has it, and
+one that breaks off meanwhile is none. ``response.extensions["fusewire"]`` is the request's call,
+whose ``verdict`` says what the answer meant once it is settled.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx
@@ -16,9 +22,14 @@ import httpx
 from .aio import AsyncCall, AsyncGuard
 from .contract import Target
 from .guard import Call, Guard
+from .look import Look
+from .report import Report
 
 _IDEMPOTENT = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
 """RFC 9110, section 9.2.2."""
+
+EXTENSION = "fusewire"
+"""The name under which a response has its call."""
 
 
 class GuardedTransport(httpx.BaseTransport):
@@ -46,12 +57,17 @@ class GuardedTransport(httpx.BaseTransport):
         call.__enter__()
         try:
             response = self._transport.handle_request(request)
-            call.response(response.status_code, response.headers)
         except BaseException as error:
             call.__exit__(type(error), error, error.__traceback__)
             raise
+        look = _reported(call, request, response)
         assert isinstance(response.stream, httpx.SyncByteStream)
-        response.stream = _Guarded(response.stream, call)
+        body = _Guarded(response.stream, call, look)
+        if look is not None:
+            body.look_ahead()
+        if response.is_closed:  # read before it came here, as a cache's is: nobody will read it
+            call.settle()
+        response.stream = body
         return response
 
     def close(self) -> None:
@@ -61,14 +77,48 @@ class GuardedTransport(httpx.BaseTransport):
 class _Guarded(httpx.SyncByteStream):
     """A body whose end is the end of the call."""
 
-    def __init__(self, stream: httpx.SyncByteStream, call: Call) -> None:
+    def __init__(self, stream: httpx.SyncByteStream, call: Call, look: Look | None) -> None:
         self._stream = stream
+        self._rest = iter(stream)
+        self._ahead: deque[bytes] = deque()
         self._call = call
+        self._look = look
+
+    def look_ahead(self) -> None:
+        """Fetches as many parts as there is to look at, and settles the call where that is all, or
+        bad."""
+        look = self._look
+        assert look is not None
+        try:
+            while not look.enough:
+                part = next(self._rest, None)
+                if part is None:
+                    look.end()
+                    self._call.ended()
+                else:
+                    look.take(part)
+                    self._ahead.append(part)
+            _looked(self._call, look)
+            if look.is_whole or look.broken is not None:
+                self._call.settle()
+            else:
+                self._call.settle_if_bad()
+        except BaseException as error:
+            _broke_off(self._call, look, error)
+            self._call.__exit__(type(error), error, error.__traceback__)
+            self._stream.close()
+            raise
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            yield from self._stream
+            while self._ahead:
+                yield self._ahead.popleft()
+            for part in self._rest:
+                if self._look is not None:
+                    self._look.take(part)
+                yield part
         except Exception as error:
+            _looked(self._call, self._look)
             self._call.__exit__(type(error), error, error.__traceback__)
             raise
         self._call.ended()
@@ -77,6 +127,7 @@ class _Guarded(httpx.SyncByteStream):
         try:
             self._stream.close()
         finally:
+            _looked(self._call, self._look)
             self._call.settle()
 
 
@@ -104,12 +155,17 @@ class AsyncGuardedTransport(httpx.AsyncBaseTransport):
         await call.__aenter__()
         try:
             response = await self._transport.handle_async_request(request)
-            call.response(response.status_code, response.headers)
         except BaseException as error:
             await call.__aexit__(type(error), error, error.__traceback__)
             raise
+        look = _reported(call, request, response)
         assert isinstance(response.stream, httpx.AsyncByteStream)
-        response.stream = _AsyncGuarded(response.stream, call)
+        body = _AsyncGuarded(response.stream, call, look)
+        if look is not None:
+            await body.look_ahead()
+        if response.is_closed:
+            await call.__aexit__(None, None, None)
+        response.stream = body
         return response
 
     async def aclose(self) -> None:
@@ -119,15 +175,47 @@ class AsyncGuardedTransport(httpx.AsyncBaseTransport):
 class _AsyncGuarded(httpx.AsyncByteStream):
     """A body whose end is the end of the call."""
 
-    def __init__(self, stream: httpx.AsyncByteStream, call: AsyncCall) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream, call: AsyncCall, look: Look | None) -> None:
         self._stream = stream
+        self._rest = aiter(stream)
+        self._ahead: deque[bytes] = deque()
         self._call = call
+        self._look = look
+
+    async def look_ahead(self) -> None:
+        """As :meth:`_Guarded.look_ahead`."""
+        look = self._look
+        assert look is not None
+        try:
+            while not look.enough:
+                part = await anext(self._rest, None)
+                if part is None:
+                    look.end()
+                    self._call.ended()
+                else:
+                    look.take(part)
+                    self._ahead.append(part)
+            _looked(self._call, look)
+            if look.is_whole or look.broken is not None:
+                await self._call.__aexit__(None, None, None)
+            else:
+                await self._call.settle_if_bad()
+        except BaseException as error:
+            _broke_off(self._call, look, error)
+            await self._call.__aexit__(type(error), error, error.__traceback__)
+            await self._stream.aclose()
+            raise
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for part in self._stream:
+            while self._ahead:
+                yield self._ahead.popleft()
+            async for part in self._rest:
+                if self._look is not None:
+                    self._look.take(part)
                 yield part
         except Exception as error:
+            _looked(self._call, self._look)
             await self._call.__aexit__(type(error), error, error.__traceback__)
             raise
         self._call.ended()
@@ -136,4 +224,31 @@ class _AsyncGuarded(httpx.AsyncByteStream):
         try:
             await self._stream.aclose()
         finally:
+            _looked(self._call, self._look)
             await self._call.__aexit__(None, None, None)
+
+
+def _reported(
+    call: Call | AsyncCall, request: httpx.Request, response: httpx.Response
+) -> Look | None:
+    """Reports the head of an answer, and says what will be looked at of its body."""
+    call.response(response.status_code, response.headers)
+    response.extensions[EXTENSION] = call
+    return Look.at(request.method, response.status_code, response.headers, call.wanted)
+
+
+def _looked(call: Report, look: Look | None) -> None:
+    """Reports what has been seen of the body."""
+    if look is not None:
+        call.looked_at(look.body)
+        if look.broken is not None:
+            call.failure("content-decoding", look.broken)
+
+
+def _broke_off(call: Report, look: Look, error: BaseException) -> None:
+    """Reports what was looked at of a body that did not come any further, unless it was the caller
+    who went away: then there is nothing to judge."""
+    if isinstance(error, Exception):
+        _looked(call, look)
+    else:
+        call.forget()

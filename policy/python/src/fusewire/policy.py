@@ -31,6 +31,7 @@ from .contract import (
     Step,
     Target,
     Verdict,
+    Wanted,
 )
 from .errors import ConfigurationError, InvalidOrder, OrderFailed, PolicyFault
 from .store import MemoryStore, Store
@@ -38,6 +39,10 @@ from .tape import Tape
 
 DEFAULT_PREFIX = "fusewire"
 """What every key begins with, unless the configuration says otherwise."""
+
+WANTED_BY_DEFAULT: Wanted = {"body-bytes": 0, "headers": None, "trailers": True}
+"""What is gathered for a policy that does not say what it looks at: the first version of the
+contract had no such question."""
 
 Configuration = str | Mapping[str, Any]
 """A configuration, as JSON or as what JSON would be read to."""
@@ -76,6 +81,13 @@ class BasePolicy:
         """Judges one attempt."""
         arguments = {"target": target, "observation": observation}
         return cast(Verdict, self._run("classifier.classify", NoStore(), arguments))
+
+    def wanted(self, target: Target) -> Wanted:
+        """What it looks at in answers of this target; :data:`WANTED_BY_DEFAULT` where it does not
+        say."""
+        if not self.component.exports("evidence"):
+            return WANTED_BY_DEFAULT.copy()
+        return cast(Wanted, self._run("evidence.wanted", NoStore(), {"target": target}))
 
     def _run(self, export: str, imports: Imports, arguments: Mapping[str, Any]) -> Any:
         """Calls an export once. See :meth:`Instance.call`."""

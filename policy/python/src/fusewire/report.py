@@ -18,12 +18,10 @@ from .contract import (
     target,
 )
 from .errors import FusewireError
+from .evidence import BODY_MAX_BYTES
 from .failures import answer_of, failure_of
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
-
-BODY_MAX_BYTES = 64 * 1024
-"""How much of a body the policy is shown at most."""
 
 
 class Refused(FusewireError):
@@ -87,7 +85,8 @@ class Report:
         trailers: Headers = (),
     ) -> None:
         """Reports the answer, which is at its end, unless :meth:`ended` says later that it is only
-        then. Said more than once, the last counts."""
+        then. Said more than once, the last counts. ``body`` is as it was decoded, and ``None``
+        where nobody looked; no more of it is shown to the policy than that looks at."""
         self._response = {
             "status": status,
             "headers": _fields(headers),
@@ -95,6 +94,15 @@ class Report:
             "body": None if body is None else body[:BODY_MAX_BYTES],
         }
         self.ended()
+
+    def looked_at(self, body: bytes) -> None:
+        """Says what has been seen of the body of the answer that was reported."""
+        if self._response is not None:
+            self._response["body"] = body
+
+    def forget(self) -> None:
+        """Takes back the answer: nobody waits for it any more, and nothing is judged."""
+        self._response = None
 
     def failure(self, kind: str, cause: str | None = None) -> None:
         """Reports a failure by the contract's name for it, such as ``read-timeout``."""
@@ -152,6 +160,12 @@ class Report:
             "expect": self._facts.expect,
             "minimum-budget-ms": ms(self._facts.minimum_budget),
         }
+
+
+def is_bad(verdict: Verdict) -> bool:
+    """Whether there is anything to do about an answer, be it the same call again or another."""
+    good = verdict["effect"] in ("success", "slow-success")
+    return not good or verdict["retry-same"] or verdict["next-provider"]
 
 
 def _fields(headers: Headers) -> list[Field]:

@@ -13,6 +13,7 @@ use crate::bindings::wasi::http::types::{
 use crate::bindings::wasi::random::random::get_random_u64;
 use crate::failure::Failure;
 use crate::patience::Patience;
+use crate::relay::Beginning;
 use crate::settings::Settings;
 use crate::{fields, relay, reply, upstream};
 
@@ -62,10 +63,13 @@ struct Call {
     began_ns: u64,
 }
 
-/// What is known of an answer when its head is there.
-struct Head {
+/// What was seen of an answer.
+struct Seen {
     status: u16,
     headers: Vec<Field>,
+    /// The beginning of the body; none: nobody looked.
+    body: Option<Vec<u8>>,
+    trailers: Vec<Field>,
 }
 
 impl Call {
@@ -92,7 +96,7 @@ impl Call {
         match upstream::ask(request, &self.settings, &mut patience) {
             Ok(answer) => self.pass_on(&answer.response, out, &mut patience),
             Err(failure) => {
-                self.judge(None, Vec::new(), Some(&failure));
+                self.judge(None, Some(&failure));
                 reply::failed(out, &self.settings.provider, &failure);
             }
         }
@@ -100,55 +104,73 @@ impl Call {
 
     /// Passes an answer on, and tells the policy of it before its end.
     fn pass_on(&self, answer: &IncomingResponse, out: ResponseOutparam, patience: &mut Patience) {
-        let head = Head {
+        let mut seen = Seen {
             status: answer.status(),
             headers: fields::told(&answer.headers()),
+            body: None,
+            trailers: Vec::new(),
         };
         let passing = fields::to_caller(&answer.headers());
         // A provider's name that cannot be in a field is not there.
         let _ = passing.append("fusewire-provider", self.settings.provider.as_bytes());
         let response = OutgoingResponse::new(passing);
-        let _ = response.set_status_code(head.status);
-        if self.has_no_body(&head, answer) {
-            self.judge(Some(head), Vec::new(), None);
+        let _ = response.set_status_code(seen.status);
+        let mut beginning = self.beginning(seen.status, answer);
+        if self.has_no_body(seen.status, answer) {
+            seen.body = beginning.map(Beginning::into_bytes);
+            self.judge(Some(seen), None);
             return ResponseOutparam::set(out, Ok(response));
         }
         let (Ok(from), Ok(to)) = (answer.consume(), response.body()) else {
-            return self.judge(Some(head), Vec::new(), None);
+            return self.judge(Some(seen), None);
         };
         ResponseOutparam::set(out, Ok(response));
-        match relay_body(&from, &to, patience) {
+        let end = relay_body(&from, &to, beginning.as_mut(), patience);
+        seen.body = beginning.map(Beginning::into_bytes);
+        match end {
             Ok(relay::End::Whole) => {
                 let trailers = trailers(from, patience);
-                let told = trailers.as_ref().map(fields::told).unwrap_or_default();
-                self.judge(Some(head), told, None);
+                seen.trailers = trailers.as_ref().map(fields::told).unwrap_or_default();
+                self.judge(Some(seen), None);
                 let _ = OutgoingBody::finish(to, trailers);
             }
             // The body to the caller is dropped unfinished, which is how it learns of it.
             Ok(relay::End::Broken(failure)) | Err(failure) => {
-                self.judge(Some(head), Vec::new(), Some(&failure));
+                self.judge(Some(seen), Some(&failure));
             }
             Ok(relay::End::Refused | relay::End::Interrupted) => self.settle(Ending::Dropped),
         }
     }
 
     /// Whether nothing comes after the head (RFC 9110, section 6.4.1).
-    fn has_no_body(&self, head: &Head, answer: &IncomingResponse) -> bool {
+    fn has_no_body(&self, status: u16, answer: &IncomingResponse) -> bool {
         let length = fields::value(&answer.headers(), "content-length");
-        matches!(self.method, Method::Head)
-            || matches!(head.status, 100..=199 | 204 | 304)
-            || length.is_some_and(|length| length.trim() == "0")
+        self.never_has_body(status) || length.is_some_and(|length| length.trim() == "0")
     }
 
-    fn judge(&self, head: Option<Head>, trailers: Vec<Field>, failure: Option<&Failure>) {
+    /// Whether an answer is one of those that have no body whatever their fields say.
+    fn never_has_body(&self, status: u16) -> bool {
+        matches!(self.method, Method::Head) || matches!(status, 100..=199 | 204 | 304)
+    }
+
+    /// Where the beginning of the body is kept. None: there is nothing in it to be looked at, or
+    /// nothing that can be read, as it is compressed.
+    fn beginning(&self, status: u16, answer: &IncomingResponse) -> Option<Beginning> {
+        let coding = fields::value(&answer.headers(), "content-encoding");
+        let plain = coding.is_none_or(|coding| coding.trim().eq_ignore_ascii_case("identity"));
+        let looks = plain && self.settings.body_bytes > 0 && !self.never_has_body(status);
+        looks.then(|| Beginning::of(self.settings.body_bytes))
+    }
+
+    fn judge(&self, seen: Option<Seen>, failure: Option<&Failure>) {
         let ns = monotonic_clock::now().saturating_sub(self.began_ns);
         let observation = Observation {
-            delivered_partial: head.is_some(),
-            response: head.map(|head| Response {
-                status: head.status,
-                headers: head.headers,
-                trailers,
-                body: None,
+            delivered_partial: seen.is_some(),
+            response: seen.map(|seen| Response {
+                status: seen.status,
+                headers: seen.headers,
+                trailers: seen.trailers,
+                body: seen.body,
             }),
             failure: failure.map(|failure| failure.kind),
             cause: failure.map(|failure| failure.cause.clone()),
@@ -183,10 +205,11 @@ impl Call {
 fn relay_body(
     from: &IncomingBody,
     to: &OutgoingBody,
+    beginning: Option<&mut Beginning>,
     patience: &mut Patience,
 ) -> Result<relay::End, Failure> {
     match (from.stream(), to.write()) {
-        (Ok(from), Ok(to)) => relay::pump(&from, &to, None, patience),
+        (Ok(from), Ok(to)) => relay::pump(&from, &to, None, beginning, patience),
         _ => Ok(relay::End::Refused),
     }
 }

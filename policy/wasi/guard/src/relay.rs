@@ -9,6 +9,34 @@ use crate::patience::Patience;
 /// The most that is read at once, in bytes.
 const CHUNK: u64 = 64 * 1024;
 
+/// The beginning of a body, kept while all of it passes by.
+pub(crate) struct Beginning {
+    bytes: Vec<u8>,
+    /// How many bytes more are kept.
+    room: usize,
+}
+
+impl Beginning {
+    /// Nothing yet, and at most so many bytes.
+    pub(crate) fn of(most: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            room: most,
+        }
+    }
+
+    fn keep(&mut self, chunk: &[u8]) {
+        let kept = chunk.get(..self.room).unwrap_or(chunk);
+        self.bytes.extend_from_slice(kept);
+        self.room = self.room.saturating_sub(kept.len());
+    }
+
+    /// What was kept.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 /// How a body came to its end.
 pub(crate) enum End {
     /// All of it was passed on.
@@ -21,8 +49,8 @@ pub(crate) enum End {
     Broken(Failure),
 }
 
-/// Passes a body on. `patience` is for the service: it runs while the service is waited for, on
-/// whichever side of the body it is.
+/// Passes a body on, and keeps its beginning where that is wanted. `patience` is for the service: it
+/// runs while the service is waited for, on whichever side of the body it is.
 ///
 /// # Errors
 /// The service took too long.
@@ -30,6 +58,7 @@ pub(crate) fn pump(
     from: &InputStream,
     to: &OutputStream,
     interrupt: Option<&Pollable>,
+    mut beginning: Option<&mut Beginning>,
     patience: &mut Patience,
 ) -> Result<End, Failure> {
     let (readable, writable) = (from.subscribe(), to.subscribe());
@@ -50,6 +79,9 @@ pub(crate) fn pump(
                 wait(&readable, interrupt, patience, interrupt.is_none())?;
             }
             Ok(chunk) => {
+                if let Some(beginning) = &mut beginning {
+                    beginning.keep(&chunk);
+                }
                 if to.write(&chunk).is_err() {
                     return Ok(End::Refused);
                 }
@@ -91,4 +123,18 @@ fn wait(
         None => side.block(),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Beginning;
+
+    #[test]
+    fn of_a_body_no_more_is_kept_than_there_is_room_for() {
+        let mut beginning = Beginning::of(6);
+        for chunk in ["four", "more", "and more"] {
+            beginning.keep(chunk.as_bytes());
+        }
+        assert_eq!(beginning.into_bytes(), b"fourmo");
+    }
 }

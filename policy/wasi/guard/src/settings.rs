@@ -6,9 +6,17 @@
 //! | `FUSEWIRE_PROVIDER` | the service's name to the policy; if not said, the URL's authority |
 //! | `FUSEWIRE_POLICY` | the policy's configuration, a JSON text; if not said, `{}` |
 //! | `FUSEWIRE_CONNECT_MS`, `FUSEWIRE_READ_MS`, `FUSEWIRE_TOTAL_MS`, `FUSEWIRE_PROBE_MS` | time limits: to connect (2000), from one byte to the next (4000), in all (8000), in all for a probe (half of that) |
+//! | `FUSEWIRE_BODY_BYTES` | how much of the beginning of an answer's body the policy is shown (65536, which is the most); 0: nothing |
+//!
+//! A policy may say itself what it looks at (`wit/evidence.wit`), and is not asked here: a component has
+//! an import or has it not, and a guard with that one could not be plugged together with a policy that
+//! does not export it. A beginning that nobody looks at costs two copies of it.
 
 use crate::bindings::wasi::cli::environment::get_environment;
 use crate::bindings::wasi::http::types::Scheme;
+
+/// The most that a policy may look at of a body (`wit/evidence.wit`).
+const BODY_MAX_BYTES: usize = 65_536;
 
 /// What one guard is to do.
 pub(crate) struct Settings {
@@ -16,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) provider: String,
     pub(crate) policy: String,
     pub(crate) limits: Limits,
+    /// How much of the beginning of an answer's body the policy is shown, in bytes.
+    pub(crate) body_bytes: usize,
 }
 
 /// Where the service is.
@@ -55,6 +65,15 @@ impl Settings {
                 "{name} is no number of milliseconds above zero, such as 8000"
             )),
         };
+        let body_bytes = match told("FUSEWIRE_BODY_BYTES").map(str::parse) {
+            None => BODY_MAX_BYTES,
+            Some(Ok(bytes)) if bytes <= BODY_MAX_BYTES => bytes,
+            _ => {
+                return Err(format!(
+                    "FUSEWIRE_BODY_BYTES is no number of bytes from 0 to {BODY_MAX_BYTES}"
+                ));
+            }
+        };
         let url = told("FUSEWIRE_UPSTREAM")
             .ok_or("FUSEWIRE_UPSTREAM is not set: give the service's URL")?;
         let upstream = Upstream::of(url)?;
@@ -71,6 +90,7 @@ impl Settings {
                 total_ms,
                 probe_ms: ms("FUSEWIRE_PROBE_MS", total_ms.div_ceil(2))?,
             },
+            body_bytes,
         })
     }
 }
@@ -122,6 +142,7 @@ mod tests {
             (settings.limits.total_ms, settings.limits.probe_ms),
             (8_000, 4_000)
         );
+        assert_eq!(settings.body_bytes, 65_536);
     }
 
     #[test]
@@ -147,6 +168,14 @@ mod tests {
         for ms in ["0", "-1", "1s", ""] {
             let error = of(&[("FUSEWIRE_UPSTREAM", "http://a"), ("FUSEWIRE_READ_MS", ms)]);
             assert!(error.err().unwrap().contains("FUSEWIRE_READ_MS"), "{ms}");
+        }
+        for bytes in ["65537", "-1", "4k", ""] {
+            let error = of(&[
+                ("FUSEWIRE_UPSTREAM", "http://a"),
+                ("FUSEWIRE_BODY_BYTES", bytes),
+            ]);
+            let error = error.err().unwrap();
+            assert!(error.contains("from 0 to 65536"), "{bytes}: {error}");
         }
     }
 }

@@ -117,7 +117,7 @@ fn send_body(
         return Err(gone("the request has no body to read"));
     };
     let answered = answer.subscribe();
-    match relay::pump(&from, &to, Some(&answered), patience)? {
+    match relay::pump(&from, &to, Some(&answered), None, patience)? {
         relay::End::Whole => {
             drop(to);
             match OutgoingBody::finish(body, None) {

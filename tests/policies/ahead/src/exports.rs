@@ -8,6 +8,7 @@ use fusewire_policy_bindings::contract::exports::fusewire::policy::breaker::{
 use fusewire_policy_bindings::contract::exports::fusewire::policy::classifier::{
     self, Observation, Target, Verdict,
 };
+use fusewire_policy_bindings::contract::exports::fusewire::policy::evidence::{self, Want};
 use fusewire_policy_bindings::contract::exports::fusewire::policy::lifecycle::{
     self, Description, Problem,
 };
@@ -40,6 +41,12 @@ impl lifecycle::Guest for Ahead {
 impl classifier::Guest for Ahead {
     fn classify(target: Target, observation: Observation) -> Verdict {
         <Inner as classifier::Guest>::classify(target, observation)
+    }
+}
+
+impl evidence::Guest for Ahead {
+    fn wanted(target: Target) -> Want {
+        <Inner as evidence::Guest>::wanted(target)
     }
 }
 

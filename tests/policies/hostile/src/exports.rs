@@ -7,6 +7,7 @@ use fusewire_policy_bindings::contract::exports::fusewire::policy::breaker::{
 use fusewire_policy_bindings::contract::exports::fusewire::policy::classifier::{
     self, Observation, Target, Verdict,
 };
+use fusewire_policy_bindings::contract::exports::fusewire::policy::evidence::{self, Want};
 use fusewire_policy_bindings::contract::exports::fusewire::policy::lifecycle::{
     self, Description, Problem,
 };
@@ -71,6 +72,33 @@ impl classifier::Guest for Hostile {
                 ..verdict
             },
             _ => verdict,
+        }
+    }
+}
+
+impl evidence::Guest for Hostile {
+    fn wanted(target: Target) -> Want {
+        let some = target
+            .provider
+            .ends_with(|last: char| last.is_ascii_digit());
+        let wanted = <Good as evidence::Guest>::wanted(target);
+        match mode::told() {
+            Mode::TrapInWanted => harm::trap(),
+            Mode::TrapInSomeWanted if some => harm::trap(),
+            Mode::EndlessWanted => harm::forever(),
+            Mode::WantsHugeBody => Want {
+                body_bytes: u32::MAX,
+                ..wanted
+            },
+            Mode::WantsManyFields => Want {
+                headers: Some((0..1_000).map(|n| format!("x-{n}")).collect()),
+                ..wanted
+            },
+            Mode::AliasedFields => Want {
+                headers: Some(harm::aliased_names()),
+                ..wanted
+            },
+            _ => wanted,
         }
     }
 }

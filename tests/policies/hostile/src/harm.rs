@@ -212,6 +212,15 @@ pub(crate) fn foreign_event(now_ms: u64) -> Event {
     }
 }
 
+/// Names that share one text.
+pub(crate) fn aliased_names() -> Vec<String> {
+    let text = "x".repeat(1 << 20).leak();
+    (0..300_000)
+        // SAFETY: they are never dropped: the host does not come to the end of them.
+        .map(|_| unsafe { String::from_raw_parts(text.as_mut_ptr(), text.len(), text.len()) })
+        .collect()
+}
+
 /// Events that share one text.
 pub(crate) fn aliased_events(now_ms: u64) -> Vec<Event> {
     let text = "x".repeat(1 << 20).leak();

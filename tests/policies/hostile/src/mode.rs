@@ -47,9 +47,21 @@ modes! {
     EndlessConfigure
     /// It accepts no configuration, not even none.
     AcceptsNothing
+    /// Saying what it looks at traps.
+    TrapInWanted
+    /// Saying what it looks at has no end.
+    EndlessWanted
+    /// It looks at four gigabytes of every body.
+    WantsHugeBody
+    /// It looks at a thousand header fields, by name.
+    WantsManyFields
+    /// It looks at a few hundred thousand header fields that share one long name.
+    AliasedFields
 
     // While it serves.
 
+    /// Saying what it looks at traps, where the provider's name ends with a digit.
+    TrapInSomeWanted
     /// Every instance traps on its first admission.
     TrapOnFirstAdmit
     /// Every instance traps on its thousandth admission.

@@ -1,0 +1,12 @@
+//! Answers: `fusewire_fuzz::written` says what the bytes are.
+
+#![no_main]
+
+use fusewire_fuzz::{checks, memory::Counting};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+libfuzzer_sys::fuzz_target!(|text: &[u8]| {
+    checks::answer(text);
+});
