@@ -2,18 +2,18 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`transport`] | failures below HTTP, and calls that were never sent |
-//! | [`grpc`] | gRPC: its statuses, in trailers or by the mapping of HTTP's |
+//! | `transport` | failures below HTTP, and calls that were never sent |
+//! | `grpc` | gRPC: its statuses, in trailers or by the mapping of HTTP's |
 //! | [`profile`] | how one service signals failure: a table of rules, as data |
 //! | [`media`] | what the answer is, against what the caller can use |
-//! | [`should_retry`] | the service's own word on another attempt |
-//! | [`status`] | HTTP statuses |
-//! | [`hint`] | when the provider wants to be asked again |
-//! | [`body`] | looking at bodies |
-//! | [`finding`] | what a rule finds |
-//! | [`decide`] | the order of decision |
-//! | [`verdict`] | from what was found to the verdict: the slow flag, the hint, the retry |
-//! | [`trace`] | how a verdict came about |
+//! | `should_retry` | the service's own word on another attempt |
+//! | `status` | HTTP statuses |
+//! | `hint` | when the provider wants to be asked again |
+//! | `body` | looking at bodies |
+//! | `finding` | what a rule finds |
+//! | `decide` | the order of decision |
+//! | `verdict` | from what was found to the verdict: the slow flag, the hint, the retry |
+//! | `trace` | how a verdict came about |
 
 pub(crate) mod body;
 mod decide;

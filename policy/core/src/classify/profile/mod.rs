@@ -7,13 +7,13 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`rule`] | a rule: what it asks for, and what it says then |
-//! | [`test`] | what a value is compared with |
-//! | [`read`] | from JSON, with every problem at its place |
-//! | [`conditions`] | the same, of the conditions of a rule |
-//! | [`check`] | rules that can never decide |
+//! | `rule` | a rule: what it asks for, and what it says then |
+//! | `test` | what a value is compared with |
+//! | `read` | from JSON, with every problem at its place |
+//! | `conditions` | the same, of the conditions of a rule |
+//! | `check` | rules that can never decide |
 //! | [`library`] | the profiles that are built in and those of a configuration; inheritance |
-//! | [`look`] | the evidence of one answer, gathered when a rule asks for it |
+//! | `look` | the evidence of one answer, gathered when a rule asks for it |
 
 pub(crate) mod check;
 mod conditions;
