@@ -41,8 +41,13 @@ pub fn unsaid() -> Arc<Wanted> {
 /// Whether a header field of this name is looked at.
 #[must_use]
 pub fn wants_header(wanted: &Wanted, name: &str) -> bool {
-    let names = wanted.headers.as_ref();
-    names.is_none_or(|names| names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
+    let Some(names) = &wanted.headers else {
+        return true;
+    };
+    // Asked of every field of every answer: lengths tell most names apart.
+    names
+        .iter()
+        .any(|wanted| wanted.len() == name.len() && wanted.eq_ignore_ascii_case(name))
 }
 
 /// How much of this observation's body is looked at, in bytes.
