@@ -1,6 +1,7 @@
 //! An answer as `curl -i` saves it: the head as it came, then the body.
 
 use fusewire_core::{Field, Media, Observation, Response};
+use http::HeaderName;
 
 use super::body;
 use super::case::Input;
@@ -98,7 +99,7 @@ fn head(rest: &mut Text<'_>) -> Result<(u16, Vec<Field>), BadResponse> {
         // HTTP/2 has names that begin with a colon, which are no fields of the answer.
         let name = line.find(':').map(|end| line.split_at(end));
         match name {
-            Some((name, value)) if is_name(name) => fields.push(Field {
+            Some((name, value)) if HeaderName::try_from(name).is_ok() => fields.push(Field {
                 name: name.to_owned(),
                 value: value.trim_start_matches(':').trim_ascii().to_owned(),
             }),
@@ -123,12 +124,6 @@ fn status(line: &str) -> Option<u16> {
     let status = rest.trim_ascii_start().split(' ').next()?;
     let is_status = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
     status.parse().ok().filter(|_| is_status)
-}
-
-/// Whether this can be the name of a field (RFC 9110, section 5.6.2).
-fn is_name(name: &str) -> bool {
-    let is_of_names = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_of_names)
 }
 
 /// The beginning of a line, fit for a message.

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fusewire::core::{Config, Problem};
+use fusewire::gateway::config::Finding;
 use fusewire::json_places;
-use fusewire::toml_places::{Document, Misplaced, dotted};
+use fusewire::toml_places::{Document, Misplaced};
 use serde_json::{Map, Value};
 
 /// A policy's configuration, and where each part of it was written.
@@ -35,23 +36,8 @@ fn is_toml(path: &Path) -> bool {
 
 /// Problems of a document as lines, in the order of the file.
 pub(super) fn lines(file: &str, document: &Document, problems: Vec<Problem>) -> Vec<String> {
-    let mut located: Vec<_> = problems
-        .into_iter()
-        .map(|problem| (document.place(&problem.path), problem))
-        .collect();
-    located.sort_by_key(|(place, _)| *place);
-    let line = |(place, Problem { path, wrong, right })| {
-        let setting = match dotted(&path) {
-            none if none.is_empty() => none,
-            some => format!("{some}: "),
-        };
-        let right = match right {
-            none if none.is_empty() => none,
-            some => format!("; {some}"),
-        };
-        format!("{file}:{place}: {setting}{wrong}{right}")
-    };
-    located.into_iter().map(line).collect()
+    let found = Finding::all(problems, document);
+    found.iter().map(|one| format!("{file}:{one}")).collect()
 }
 
 impl Settings {

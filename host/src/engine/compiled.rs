@@ -24,7 +24,8 @@ pub struct Compiled {
 
 impl Compiled {
     /// Compiles a component, and checks that it has the exports of the contract, each optional one in
-    /// the contract's shape where it is there, and no import beyond it. Takes a good part of a second, and the calling thread.
+    /// the contract's shape where it is there, and no import beyond it. Takes a good part of a second,
+    /// and the calling thread.
     ///
     /// # Errors
     /// [`LoadError::Component`], [`LoadError::Contract`] or [`LoadError::Import`].

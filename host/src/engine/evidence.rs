@@ -7,16 +7,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use fusewire_core::classify::{BEGINNING, BODY_MAX};
 use fusewire_core::{Media, Observation, Target, Wanted, target::NAME_MAX_BYTES};
 
 use super::Fault;
 
 /// The most of a body that a policy may want, in bytes: `wit/evidence.wit`.
-pub const BODY_BYTES_MAX: u32 = 64 << 10;
+pub const BODY_BYTES_MAX: u32 = BODY_MAX as u32;
 
 /// How much of a body is handed over at least where a caller says what it expects, in bytes: enough
 /// for a policy to see whether that is what came.
-pub const EXPECTED_BYTES: u32 = 512;
+pub const EXPECTED_BYTES: u32 = BEGINNING as u32;
 
 /// The most targets that are kept. A gateway has as many as are configured; a service that guards
 /// its own calls may name others without end.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fusewire::core::classify::profile;
+use fusewire::core::classify::profile::{self, library};
 use serde_json::{Map, Value};
 
 use crate::command::settings::Settings;
@@ -44,11 +44,9 @@ impl Shelf {
 
     /// A profile as it is written.
     pub(super) fn text(&self, name: &str) -> String {
-        let built_in = || profile::built_in().find(|(known, _)| *known == name);
-        match (self.own.get(name), built_in()) {
-            (Some(own), _) => format!("{own:#}"),
-            (None, Some((_, text))) => text.to_owned(),
-            (None, None) => String::new(),
+        match self.own.get(name) {
+            Some(own) => format!("{own:#}"),
+            None => library::text_of(name).unwrap_or_default().to_owned(),
         }
     }
 
@@ -68,8 +66,7 @@ impl Shelf {
             let Some(base) = base else {
                 return Some(Inheritance(line));
             };
-            // One that is built in can be extended under its own name, and inherits from its kind.
-            is_own = is_own && base != name && self.own.contains_key(&base);
+            is_own = library::is_own_base(is_own, &name, &base, |base| self.own.contains_key(base));
             name = base;
         }
     }
@@ -109,8 +106,7 @@ pub(super) fn rules(document: &Value) -> &[Value] {
 }
 
 fn built_in(name: &str) -> Option<Value> {
-    let (_, text) = profile::built_in().find(|(known, _)| *known == name)?;
-    serde_json::from_str(text).ok()
+    serde_json::from_str(library::text_of(name)?).ok()
 }
 
 #[cfg(test)]

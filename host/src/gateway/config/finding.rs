@@ -21,7 +21,18 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(problem: Problem, document: &Document) -> Self {
+    /// Each problem at its place, in the order of the file, so that they are read along with it.
+    #[must_use]
+    pub fn all(problems: Vec<Problem>, document: &Document) -> Vec<Self> {
+        let mut all: Vec<Self> = problems
+            .into_iter()
+            .map(|problem| Self::new(problem, document))
+            .collect();
+        all.sort_by_key(|finding| finding.place);
+        all
+    }
+
+    fn new(problem: Problem, document: &Document) -> Self {
         Self {
             place: document.place(&problem.path),
             setting: dotted(&problem.path),

@@ -67,23 +67,13 @@ pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, CheckError
         None => (Vec::new(), unusable),
     };
     wrong.extend(fatal);
-    let wrong = located(wrong, &document);
+    let wrong = Finding::all(wrong, &document);
     if !wrong.is_empty() {
         return Err(problems(wrong));
     }
-    config.warnings = located(warnings, &document);
-    config.policy.problems = located(unusable, &document);
+    config.warnings = Finding::all(warnings, &document);
+    config.policy.problems = Finding::all(unusable, &document);
     Ok(config)
-}
-
-/// In the order of the file, so that they are read along with it.
-fn located(problems: Vec<Problem>, document: &Document) -> Vec<Finding> {
-    let mut located: Vec<Finding> = problems
-        .into_iter()
-        .map(|p| Finding::new(p, document))
-        .collect();
-    located.sort_by_key(|finding| finding.place);
-    located
 }
 
 /// The policy's settings are the policy's to judge: they are passed on as they are, but for the

@@ -8,9 +8,10 @@
 //! 6. the HTTP status.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use super::finding::{Again, Finding};
-use super::hint::{self, Hint};
+use super::hint::{self, Hint, Hints};
 use super::profile::Precedence;
 use super::profile::rule::Believed;
 use super::trace::Trace;
@@ -98,35 +99,26 @@ fn answered<'d>(
     let grpc = grpc::judge(response, profile.grpc);
     let expect = expected(settings, observation.expect);
     let code = grpc.as_ref().map(|judged| judged.code);
+    let waits = Waits {
+        settings,
+        response,
+        now_ms: observation.now_ms,
+        grpc_ms: grpc.as_ref().and_then(|judged| judged.wait_ms),
+        by_headers: OnceCell::new(),
+    };
     let by_profile = profile.judge(expect, response, code, trace);
     let mut decision = match (by_profile, &grpc) {
         (Some((rule, then)), _) => Decision {
             rule: Cow::Borrowed(&rule.name),
             finding: then.finding,
             because: then.because.as_deref(),
-            hint: match &then.hint {
-                Believed::Nothing => None,
-                own => {
-                    let wait_ms = grpc.as_ref().and_then(|judged| judged.wait_ms);
-                    hinted(
-                        settings,
-                        observation,
-                        response,
-                        &then.finding,
-                        Some(own),
-                        wait_ms,
-                    )
-                }
-            },
+            hint: waits.hint(&then.finding, &then.hint),
         },
-        (None, Some(judged)) => {
-            let (finding, wait_ms) = (judged.finding, judged.wait_ms);
-            Decision {
-                hint: hinted(settings, observation, response, finding, None, wait_ms),
-                ..Decision::generic(judged.rule, finding)
-            }
-        }
-        (None, None) => plain(settings, observation, response, expect, trace),
+        (None, Some(judged)) => Decision {
+            hint: waits.hint(judged.finding, &Believed::Usual),
+            ..Decision::generic(judged.rule, judged.finding)
+        },
+        (None, None) => plain(&waits, expect, trace),
     };
     match grpc {
         Some(judged) if judged.do_not_retry => decision.finding.again = Again::Never,
@@ -141,13 +133,10 @@ fn answered<'d>(
 }
 
 /// An answer of which no profile knows better, by HTTP alone.
-fn plain(
-    settings: &Settings,
-    observation: &Observation,
-    response: &Response,
-    expect: Media,
-    trace: &mut impl Trace,
-) -> Decision<'static> {
+fn plain(waits: &Waits<'_>, expect: Media, trace: &mut impl Trace) -> Decision<'static> {
+    let Waits {
+        settings, response, ..
+    } = waits;
     if let Some((rule, finding)) = media::gate(response, expect) {
         return Decision::generic(rule, finding);
     }
@@ -156,8 +145,7 @@ fn plain(
         return Decision::generic(status_rule(response.status), finding);
     }
     // A hint may be what tells one meaning of a status from the other.
-    let asked = hint::of_headers(response, observation.now_ms).asked;
-    let wait_ms = asked.map(|hint| hint.wait_ms);
+    let wait_ms = waits.by_headers().asked.map(|hint| hint.wait_ms);
     let long = wait_ms.is_some_and(|ms| ms > settings.hints.inline_ms);
     let by_status = status::find(response.status, wait_ms, long);
     let asks_again = should_retry::said(response) == Some(true);
@@ -175,7 +163,7 @@ fn plain(
         (status_rule(response.status).into(), by_status)
     };
     Decision {
-        hint: hinted(settings, observation, response, finding, None, None),
+        hint: waits.hint(finding, &Believed::Usual),
         ..Decision::generic(rule, finding)
     }
 }
@@ -184,46 +172,60 @@ fn status_rule(status: u16) -> String {
     ["status/", itoa::Buffer::new().format(status)].concat()
 }
 
-/// The provider's word on when to come back: a field that the profile names, what gRPC says, what
-/// headers say of any service, what the body says.
-fn hinted(
-    settings: &Settings,
-    observation: &Observation,
-    response: &Response,
-    finding: &Finding,
-    own: Option<&Believed>,
+/// Where an answer may tell when to come back.
+struct Waits<'w> {
+    settings: &'w Settings,
+    response: &'w Response,
+    now_ms: u64,
+    /// What gRPC says.
     grpc_ms: Option<u64>,
-) -> Option<Hint> {
-    use hint::Kind::Asked;
-    if matches!(
-        finding.outcome,
-        Outcome::Success | Outcome::NoResult | Outcome::Cancelled
-    ) {
-        return None;
+    /// What headers say of any service; read when it is asked for.
+    by_headers: OnceCell<Hints>,
+}
+
+impl Waits<'_> {
+    fn by_headers(&self) -> Hints {
+        let read = || hint::of_headers(self.response, self.now_ms);
+        *self.by_headers.get_or_init(read)
     }
-    let of = |source, wait_ms| Hint {
-        wait_ms,
-        source,
-        kind: Asked,
-    };
-    let clock_ms = hint::clock_ms(response, observation.now_ms);
-    let told = settings.profile.told(own, response, clock_ms);
-    let told = |when| {
-        told.filter(|(_, precedence)| *precedence == when)
-            .map(|(ms, _)| ms)
-    };
-    if let Some(wait_ms) = told(Precedence::BeforeHeaders) {
-        return Some(of("profile", wait_ms));
+
+    /// The provider's word on when to come back: a field that the profile names, what gRPC says, what
+    /// headers say of any service, what the body says.
+    fn hint(&self, finding: &Finding, believed: &Believed) -> Option<Hint> {
+        use hint::Kind::Asked;
+        let is_of_no_use = matches!(
+            finding.outcome,
+            Outcome::Success | Outcome::NoResult | Outcome::Cancelled
+        );
+        if is_of_no_use || *believed == Believed::Nothing {
+            return None;
+        }
+        let of = |source, wait_ms| Hint {
+            wait_ms,
+            source,
+            kind: Asked,
+        };
+        let clock_ms = hint::clock_ms(self.response, self.now_ms);
+        let told = self
+            .settings
+            .profile
+            .told(believed, self.response, clock_ms);
+        let told = |when| {
+            told.filter(|(_, precedence)| *precedence == when)
+                .map(|(ms, _)| ms)
+        };
+        if let Some(wait_ms) = told(Precedence::BeforeHeaders) {
+            return Some(of("profile", wait_ms));
+        }
+        if let Some(wait_ms) = self.grpc_ms {
+            return Some(of("grpc", wait_ms));
+        }
+        let Hints { asked, limit } = self.by_headers();
+        // The reset of a limit says nothing where the limit is not what failed.
+        let is_limit = finding.outcome == Outcome::Throttled
+            || (finding.outcome == Outcome::QuotaOrAuth && finding.floor_ms != super::AUTH_GATE_MS);
+        asked
+            .or(limit.filter(|_| is_limit))
+            .or_else(|| told(Precedence::AfterHeaders).map(|wait_ms| of("body", wait_ms)))
     }
-    if let Some(wait_ms) = grpc_ms {
-        return Some(of("grpc", wait_ms));
-    }
-    let by_headers = hint::of_headers(response, observation.now_ms);
-    // The reset of a limit says nothing where the limit is not what failed.
-    let is_limit = finding.outcome == Outcome::Throttled
-        || (finding.outcome == Outcome::QuotaOrAuth && finding.floor_ms != super::AUTH_GATE_MS);
-    by_headers
-        .asked
-        .or(by_headers.limit.filter(|_| is_limit))
-        .or_else(|| told(Precedence::AfterHeaders).map(|wait_ms| of("body", wait_ms)))
 }

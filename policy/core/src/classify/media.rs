@@ -110,6 +110,9 @@ impl Magic {
     }
 }
 
+/// Every header that is looked at here, in lower case.
+pub(crate) const HEADERS: &[&str] = &["content-type", "content-encoding"];
+
 /// The media type of an answer, without its parameters.
 pub(crate) fn content_type(response: &Response) -> Option<&str> {
     let value = response.header("content-type")?;

@@ -60,8 +60,7 @@ pub fn explain(settings: &Settings, observation: &Observation) -> Explanation {
 #[must_use]
 pub fn wanted(settings: &Settings) -> Wanted {
     let profile = &settings.profile;
-    let generic = ["content-type", "content-encoding", "retry-after"];
-    let mut headers: Vec<String> = generic
+    let mut headers: Vec<String> = media::HEADERS
         .iter()
         .chain(hint::HEADERS)
         .chain(grpc::FIELDS)

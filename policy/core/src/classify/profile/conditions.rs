@@ -93,17 +93,12 @@ fn range(text: &str) -> Option<(u16, u16)> {
 }
 
 fn codes(at: &Reader<'_>) -> Vec<u32> {
-    let form = r#"a status such as 8 or "RESOURCE_EXHAUSTED""#;
-    items(
-        at,
-        "grpc",
-        || form.into(),
-        |value| match value {
-            Value::Number(number) => u32::try_from(number.as_u64()?).ok(),
-            Value::String(text) => grpc::code(text),
-            _ => None,
-        },
-    )
+    let form = || r#"a status such as 8 or "RESOURCE_EXHAUSTED""#.into();
+    items(at, "grpc", form, |value| match value {
+        Value::Number(number) => u32::try_from(number.as_u64()?).ok(),
+        Value::String(text) => grpc::code(text),
+        _ => None,
+    })
 }
 
 fn words<T: Copy>(at: &Reader<'_>, key: &str, words: &[(&str, T)]) -> Vec<T> {
@@ -127,25 +122,16 @@ fn kinds(at: &Reader<'_>) -> Vec<Kind> {
 }
 
 fn phrases(at: &Reader<'_>, key: &str) -> Vec<String> {
-    items(
-        at,
-        key,
-        || "a text of 1 to 200 bytes".into(),
-        |value| {
-            let text = value.as_str()?;
-            (1..=TEXT_MAX)
-                .contains(&text.len())
-                .then(|| text.to_owned())
-        },
-    )
+    let form = || "a text of 1 to 200 bytes".into();
+    items(at, key, form, |value| {
+        let text = value.as_str()?;
+        let is_fit = (1..=TEXT_MAX).contains(&text.len());
+        is_fit.then(|| text.to_owned())
+    })
 }
 
 /// Tests of fields, by the fields' names.
 fn fields(at: &Reader<'_>, key: &str) -> Vec<(String, Test)> {
-    if !at.has(key) {
-        let _ = at.value(key);
-        return Vec::new();
-    }
     let table = at.object(key);
     let names = table.names();
     let is_token = |name: &str| {
@@ -174,10 +160,6 @@ fn places<P>(
     key: &str,
     parse: impl Fn(&str) -> Result<P, &'static str>,
 ) -> Vec<Asked<P>> {
-    if !at.has(key) {
-        let _ = at.value(key);
-        return Vec::new();
-    }
     let table = at.object(key);
     let mut asked = Vec::new();
     for name in table.names() {
@@ -196,9 +178,10 @@ fn places<P>(
 }
 
 fn test(at: &Reader<'_>, key: &str) -> Test {
-    let value = |test: &Value| Literal::of(test);
-    let form =
-        "true, false, a value, a list of values, or a table such as { contains = \"quota\" }";
+    let form = || {
+        r#"true, false, a value, a list of values, or a table such as { contains = "quota" }"#
+            .into()
+    };
     match at.value(key) {
         None | Some(Value::Bool(true)) => Test::default(),
         Some(Value::Bool(false)) => Test {
@@ -207,19 +190,19 @@ fn test(at: &Reader<'_>, key: &str) -> Test {
         },
         Some(Value::Object(_)) => table_test(&at.object(key)),
         Some(_) => Test {
-            is: items(at, key, || form.into(), value),
+            is: items(at, key, form, Literal::of),
             ..Test::default()
         },
     }
 }
 
 fn table_test(at: &Reader<'_>) -> Test {
-    let value = |test: &Value| Literal::of(test);
+    let value = || "a value".into();
     let number = |key: &str| at.number_opt(key, -9.0e15..=9.0e15, "a number");
     let read = Test {
         absent: false,
-        is: items(at, "is", || "a value".into(), value),
-        not: items(at, "not", || "a value".into(), value),
+        is: items(at, "is", value, Literal::of),
+        not: items(at, "not", value, Literal::of),
         contains: phrases(at, "contains"),
         starts: phrases(at, "starts"),
         empty: at.flag_opt("empty"),

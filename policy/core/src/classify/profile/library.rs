@@ -9,13 +9,10 @@ use serde_json::Value;
 
 use super::Profile;
 use super::look::{TESTS_MAX, Watched};
-use super::read::{Written, name_is_wrong};
+use super::read::{Written, check_name};
 use super::rule::{Asked, Rule};
 use crate::classify::body::json::PLACES_MAX;
 use crate::config::reader::{Problem, Reader, close, quoted};
-
-/// The profile of a provider that has none of its own: no rules but the generic ones.
-pub(crate) const DEFAULT: &str = "http";
 
 /// The most profiles in a line of inheritance.
 const LINE_MAX: usize = 8;
@@ -97,7 +94,8 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The text of a profile that is built in.
-fn text_of(name: &str) -> Option<&'static str> {
+#[must_use]
+pub fn text_of(name: &str) -> Option<&'static str> {
     let at = BUILT_IN.binary_search_by(|(known, _)| (*known).cmp(name));
     at.ok()
         .and_then(|at| BUILT_IN.get(at))
@@ -106,7 +104,7 @@ fn text_of(name: &str) -> Option<&'static str> {
 
 /// Where profiles are looked up: a configuration's own come before those that are built in.
 #[derive(Debug, Default)]
-pub struct Library {
+pub(crate) struct Library {
     own: BTreeMap<String, Rc<Written>>,
     /// Those that are built in, as far as they were read.
     read: RefCell<BTreeMap<String, Rc<Written>>>,
@@ -120,14 +118,7 @@ impl Library {
         let mut library = Self::default();
         let profiles = root.objects("profiles");
         for (name, reader) in &profiles {
-            if name_is_wrong(name) {
-                let wrong = [&quoted(name), " cannot name a profile"].concat();
-                table.problem(
-                    name,
-                    wrong,
-                    "write 1 to 48 of a to z, 0 to 9, `-`, `_` and `.`",
-                );
-            }
+            check_name(&table, name, name, "profile");
             let written = Rc::new(Written::read(reader, name, false));
             library.own.insert(name.clone(), written);
         }
@@ -144,19 +135,19 @@ impl Library {
     /// # Errors
     /// There is none of this name, or it inherits from one that is not there or from itself, or asks
     /// for more than can be looked at in one pass. The path is empty.
-    pub fn profile(&self, name: &str) -> Result<Arc<Profile>, Problem> {
+    pub(crate) fn profile(&self, name: &str) -> Result<Arc<Profile>, Problem> {
         if let Some(made) = self.made.borrow().get(name) {
             return Ok(Arc::clone(made));
         }
-        let made = Arc::new(compiled(name, &self.line(name)?)?);
+        let made = Arc::new(compiled(&self.line(name)?)?);
         let kept = Arc::clone(&made);
         self.made.borrow_mut().insert(name.to_owned(), kept);
         Ok(made)
     }
 
     /// A profile and those that it inherits from, itself first.
-    pub(crate) fn line(&self, name: &str) -> Result<Vec<(String, Rc<Written>)>, Problem> {
-        let mut line: Vec<(String, Rc<Written>)> = Vec::new();
+    fn line(&self, name: &str) -> Result<Vec<Rc<Written>>, Problem> {
+        let mut line = Vec::new();
         let mut next = Some((name.to_owned(), self.own.contains_key(name)));
         while let Some((name, is_own)) = next {
             if line.len() >= LINE_MAX {
@@ -170,12 +161,10 @@ impl Library {
                 None => self.of_built_in(&name)?,
             };
             next = written.extends.clone().map(|base| {
-                // One that is built in can be extended under its own name, and inherits only from
-                // its kind.
-                let is_own = is_own && base != name && self.own.contains_key(&base);
+                let is_own = is_own_base(is_own, &name, &base, |base| self.own.contains_key(base));
                 (base, is_own)
             });
-            line.push((name, written));
+            line.push(written);
         }
         Ok(line)
     }
@@ -207,6 +196,18 @@ impl Library {
     }
 }
 
+/// Whether the base of a profile is one of the configuration's own: one that is built in can be
+/// extended under its own name, and inherits only from its kind. `is_own` is whether the profile
+/// itself is the configuration's.
+pub fn is_own_base(
+    is_own: bool,
+    name: &str,
+    base: &str,
+    has_own: impl FnOnce(&str) -> bool,
+) -> bool {
+    is_own && base != name && has_own(base)
+}
+
 /// The problems of a single profile that stands by itself.
 #[must_use]
 pub fn check(name: &str, document: &Value) -> Vec<Problem> {
@@ -229,13 +230,10 @@ fn problem(wrong: String, right: &str) -> Problem {
 }
 
 /// One profile of a line of them: all rules, and what they look at, once.
-fn compiled(name: &str, line: &[(String, Rc<Written>)]) -> Result<Profile, Problem> {
-    let mut profile = Profile {
-        name: name.to_owned(),
-        ..Profile::plain()
-    };
+fn compiled(line: &[Rc<Written>]) -> Result<Profile, Problem> {
+    let mut profile = Profile::plain();
     let mut tests = [0usize; 3];
-    for (_, written) in line {
+    for written in line {
         profile.hints.extend(written.hints.iter().cloned());
         for rule in &written.rules {
             let mut rule: Rule = rule.clone();
@@ -248,11 +246,8 @@ fn compiled(name: &str, line: &[(String, Rc<Written>)]) -> Result<Profile, Probl
             profile.rules.push(rule);
         }
     }
-    profile.grpc = line.iter().find_map(|(_, w)| w.grpc).unwrap_or(false);
-    profile.expect = line
-        .iter()
-        .find_map(|(_, w)| w.expect)
-        .unwrap_or(profile.expect);
+    profile.grpc = line.iter().find_map(|w| w.grpc).unwrap_or(false);
+    profile.expect = line.iter().find_map(|w| w.expect).unwrap_or(profile.expect);
     if profile.json.len() > PLACES_MAX
         || profile.xml.len() > PLACES_MAX
         || tests.iter().any(|number| *number > TESTS_MAX)

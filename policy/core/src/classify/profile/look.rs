@@ -3,8 +3,7 @@
 use super::Profile;
 use super::rule::{Asked, HintAt, HintPlace, When};
 use super::test::{Seen, Test};
-use crate::classify::body::json::{self, Pass};
-use crate::classify::body::{events, text, xml};
+use crate::classify::body::{events, json, text, xml};
 use crate::classify::hint::{self, Unit};
 use crate::classify::media::{self, Magic};
 use crate::observation::{Field, Media, Response};
@@ -65,12 +64,39 @@ struct Shown {
 
 impl Shown {
     fn holds<P>(&self, asked: &Asked<P>) -> bool {
-        if asked.test.absent {
-            let is_seen = self.seen & 1u64.wrapping_shl(asked.place as u32) != 0;
-            self.whole && !is_seen
-        } else {
-            self.held.has(asked.number)
+        match asked.test.absent {
+            true => self.whole && !self.is_seen(asked.place),
+            false => self.held.has(asked.number),
         }
+    }
+
+    fn is_seen(&self, place: usize) -> bool {
+        self.seen & 1u64.wrapping_shl(place as u32) != 0
+    }
+
+    /// What a pass shows that hands over what is at these places, and answers whether it came to the
+    /// document's end.
+    fn by<P>(
+        watched: &[Watched<P>],
+        pass: impl FnOnce(&mut dyn FnMut(usize, Seen<'_>)) -> bool,
+    ) -> Self {
+        let mut shown = Self::default();
+        let whole = pass(&mut |place, value| {
+            shown.seen |= 1u64.wrapping_shl(place as u32);
+            for (number, test) in watched.get(place).into_iter().flat_map(|w| &w.tests) {
+                if test.holds(value) {
+                    shown.held.note(*number);
+                }
+            }
+        });
+        Self { whole, ..shown }
+    }
+
+    /// What a JSON document shows of all that the profile's rules ask of one.
+    fn in_json(profile: &Profile, body: &[u8]) -> Self {
+        Self::by(&profile.json, |see| {
+            json::pass(body, &profile.json, see).whole
+        })
     }
 }
 
@@ -177,25 +203,20 @@ impl<'l> Look<'l> {
 
     fn json(&mut self) -> Shown {
         *self.json.get_or_insert_with(|| match self.body {
-            Some(body) => shown_in_json(self.profile, body),
+            Some(body) => Shown::in_json(self.profile, body),
             None => Shown::default(),
         })
     }
 
     fn xml(&mut self) -> Shown {
-        if let Some(shown) = self.xml {
-            return shown;
-        }
-        let mut shown = Shown::default();
-        // A page for people is no report, whatever its elements are called.
-        if let (Some(body), Some(Magic::Xml | Magic::Svg)) = (self.body, self.magic()) {
-            let watched = &self.profile.xml;
-            shown.whole = xml::pass(body, watched, &mut |n, seen| {
-                shown.seen |= 1u64.wrapping_shl(n as u32);
-                note(watched.get(n), seen, &mut shown.held);
-            });
-        }
-        *self.xml.insert(shown)
+        let (body, magic, watched) = (self.body, self.magic(), &self.profile.xml);
+        *self.xml.get_or_insert_with(|| match (body, magic) {
+            (Some(body), Some(Magic::Xml | Magic::Svg)) => {
+                Shown::by(watched, |see| xml::pass(body, watched, see))
+            }
+            // A page for people is no report, whatever its elements are called.
+            _ => Shown::default(),
+        })
     }
 
     fn events(&mut self) -> Held {
@@ -217,7 +238,8 @@ impl<'l> Look<'l> {
                     continue;
                 }
                 let holds = rule.when.json.is_empty() || {
-                    let data = data.get_or_insert_with(|| shown_in_json(self.profile, &event.data));
+                    let data =
+                        data.get_or_insert_with(|| Shown::in_json(self.profile, &event.data));
                     rule.when.json.iter().all(|asked| data.holds(asked))
                 };
                 if holds {
@@ -226,28 +248,6 @@ impl<'l> Look<'l> {
             }
         }
         *self.events.insert(held)
-    }
-}
-
-/// One pass over a document for all that the profile's rules ask of one.
-fn shown_in_json(profile: &Profile, body: &[u8]) -> Shown {
-    let mut shown = Shown::default();
-    let watched = &profile.json;
-    let Pass { seen, whole } = json::pass(body, watched, &mut |n, seen| {
-        note(watched.get(n), seen, &mut shown.held);
-    });
-    Shown {
-        seen,
-        whole,
-        ..shown
-    }
-}
-
-fn note<P>(watched: Option<&Watched<P>>, seen: Seen<'_>, held: &mut Held) {
-    for (number, test) in watched.into_iter().flat_map(|watched| &watched.tests) {
-        if test.holds(seen) {
-            held.note(*number);
-        }
     }
 }
 
@@ -273,22 +273,16 @@ pub(super) fn hint(place: &HintPlace, response: &Response, clock_ms: u64) -> Opt
         HintAt::Header(name) => field(&response.headers, name, &mut read),
         HintAt::Trailer(name) => field(&response.trailers, name, &mut read),
         HintAt::Json(pointer) => {
-            json::pass(
-                media::beginning(response)?,
-                std::slice::from_ref(pointer),
-                &mut |_, seen| {
-                    read(seen);
-                },
-            );
+            let body = media::beginning(response)?;
+            json::pass(body, std::slice::from_ref(pointer), &mut |_, seen| {
+                read(seen)
+            });
         }
         HintAt::Xml(element) => {
-            xml::pass(
-                media::beginning(response)?,
-                std::slice::from_ref(element),
-                &mut |_, seen| {
-                    read(seen);
-                },
-            );
+            let body = media::beginning(response)?;
+            xml::pass(body, std::slice::from_ref(element), &mut |_, seen| {
+                read(seen)
+            });
         }
         HintAt::Text(phrase) => {
             return hint::text::after(media::beginning(response)?, phrase, clock_ms);
@@ -374,8 +368,7 @@ impl Look<'_> {
 
 fn asked_of<P>(place: &str, asked: &Asked<P>, shown: Option<Shown>, what: &str) -> String {
     let shown = shown.unwrap_or_default();
-    let is_seen = shown.seen & 1u64.wrapping_shl(asked.place as u32) != 0;
-    match (is_seen, shown.whole) {
+    match (shown.is_seen(asked.place), shown.whole) {
         (true, _) if asked.test.absent => format!("there is a `{place}`"),
         (true, _) => format!("`{place}` is another"),
         (false, true) => format!("there is no `{place}`"),

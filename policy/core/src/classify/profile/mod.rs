@@ -23,7 +23,8 @@ pub(crate) mod read;
 pub(crate) mod rule;
 pub(crate) mod test;
 
-pub use self::library::{Library, built_in};
+pub(crate) use self::library::Library;
+pub use self::library::built_in;
 
 use self::look::{Look, Watched};
 use self::rule::{Believed, HintAt, HintPlace, Rule, Then};
@@ -35,8 +36,6 @@ use crate::observation::{Media, Response};
 /// How one service signals failure, with what it inherits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Its name.
-    pub(crate) name: String,
     /// Whether answers are gRPC's even where they do not say so.
     pub(crate) grpc: bool,
     /// What its callers can use, where nobody says otherwise.
@@ -56,7 +55,6 @@ impl Profile {
     #[must_use]
     pub(crate) fn plain() -> Self {
         Self {
-            name: library::DEFAULT.into(),
             grpc: false,
             expect: Media::Any,
             hints: Vec::new(),
@@ -107,13 +105,13 @@ impl Profile {
     /// comes before what headers say of any service.
     pub(super) fn told(
         &self,
-        own: Option<&Believed>,
+        believed: &Believed,
         response: &Response,
         clock_ms: u64,
     ) -> Option<(u64, Precedence)> {
-        let own = match own {
-            Some(Believed::First(place)) => Some(place),
-            _ => None,
+        let own = match believed {
+            Believed::First(place) => Some(place),
+            Believed::Usual | Believed::Nothing => None,
         };
         own.into_iter().chain(&self.hints).find_map(|place| {
             let wait_ms = look::hint(place, response, clock_ms)?;

@@ -22,7 +22,6 @@ const DELAY_MAX_MS: u64 = 7 * 24 * 3_600_000;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Written {
     pub(crate) extends: Option<String>,
-    pub(crate) about: Option<String>,
     pub(crate) grpc: Option<bool>,
     pub(crate) expect: Option<Media>,
     pub(crate) hints: Vec<HintPlace>,
@@ -33,9 +32,11 @@ impl Written {
     /// Reads a profile; `is_checked`: its rules are known to be in order, as those that are built in.
     pub(super) fn read(at: &Reader<'_>, name: &str, is_checked: bool) -> Self {
         let has_rules = at.has("rules");
+        let extends = at.text("extends");
+        // For people alone.
+        let _ = at.text("about");
         let read = Self {
-            extends: at.text("extends"),
-            about: at.text("about"),
+            extends,
             grpc: at.word_opt("protocol", &[("http", false), ("grpc", true)]),
             expect: expect(at),
             hints: at.list("hints").iter().filter_map(hint_place).collect(),
@@ -64,28 +65,24 @@ pub(crate) fn expect(at: &Reader<'_>) -> Option<Media> {
     at.word_opt("expect", Media::WORDS)
 }
 
-/// What is wrong with a name, if anything is.
-pub(crate) fn name_is_wrong(name: &str) -> bool {
-    name.is_empty()
-        || name.len() > NAME_MAX
-        || !name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b))
+/// Notes a name that a profile or a rule cannot have.
+pub(super) fn check_name(at: &Reader<'_>, key: &str, name: &str, whose: &str) {
+    let is_letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b);
+    if (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_letter) {
+        return;
+    }
+    let wrong = [&quoted(name), " cannot name a ", whose].concat();
+    let right = "write 1 to 48 of a to z, 0 to 9, `-`, `_` and `.`";
+    at.problem(key, wrong, right);
 }
 
 /// A rule: as many as it has alternatives.
 fn read_rule(at: &Reader<'_>, profile: &str, written: usize) -> Vec<Rule> {
     let name = match at.text("name") {
-        Some(name) if name_is_wrong(&name) => {
-            let wrong = [&quoted(&name), " cannot name a rule"].concat();
-            at.problem(
-                "name",
-                wrong,
-                "write 1 to 48 of a to z, 0 to 9, `-`, `_` and `.`",
-            );
+        Some(name) => {
+            check_name(at, "name", &name, "rule");
             name
         }
-        Some(name) => name,
         None => {
             let number = written.saturating_add(1);
             ["rule-", itoa::Buffer::new().format(number)].concat()
