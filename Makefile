@@ -9,7 +9,7 @@ PYTHON := $(CACHE)/python/bin/python
 NODE_PATH := PATH="$$PATH:$(CACHE)/bin"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-host build run test lint test-rust test-js test-python bench fuzz envoy-demo clean
+.PHONY: help setup setup-host build run test lint test-rust test-js test-python reference mutants bench fuzz envoy-demo clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -53,6 +53,19 @@ test-js: setup
 
 test-python: setup
 	$(PYTHON) -m pytest -q policy/python
+
+reference: setup-host ## make the page and the schema of the settings again
+	$(CARGO) run --package fusewire -- reference > host/SETTINGS.md.new && mv host/SETTINGS.md.new host/SETTINGS.md
+	$(CARGO) run --package fusewire -- reference --schema > host/fusewire.schema.json.new && mv host/fusewire.schema.json.new host/fusewire.schema.json
+
+# One of so many parts, such as SHARD=1/8: all of it takes an hour.
+SHARD ?= 1/1
+mutants: setup ## change the core in each way that cargo-mutants knows: what does no test notice
+	@command -v cargo-mutants >/dev/null || test -x $(CACHE)/bin/cargo-mutants \
+		|| $(CARGO) install --locked --root $(CACHE) cargo-mutants@27.1.0
+	$(CARGO) build --package fusewire-mutants
+	PATH="$$PATH:$(CACHE)/bin" cargo mutants --list --json --package fusewire-core \
+		| target/debug/fusewire-mutate target/mutants $(SHARD)
 
 bench: setup ## measure decisions, the store, and each runtime
 	$(CARGO) bench --package fusewire-tests

@@ -5,6 +5,7 @@
 //!
 //! | module | subject | may use |
 //! |---|---|---|
+//! | [`live`] | what is kept for each of the domains that come, within a limit | |
 //! | [`store`] | the fleet's key-value store: memory, Redis, your own | core |
 //! | [`engine`] | running a policy: the component in wasmtime, or the core compiled in | core, store |
 //! | [`guard`] | one call: admit, attempt, classify, settle, next step | engine, store |
@@ -24,9 +25,11 @@ pub mod engine;
 pub mod gateway;
 pub mod guard;
 pub mod json_places;
+pub mod live;
 pub mod logging;
 pub mod metrics;
 pub mod policy;
+pub mod reference;
 pub mod scenario;
 pub mod store;
 pub mod toml_places;

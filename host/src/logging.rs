@@ -90,6 +90,29 @@ fn log_event(event: &Event) {
             debug!(domain, reason = reason.name(), "ignored: {}", event.detail);
         }
         EventKind::Store(why) => debug!(domain, why, "without the store: {}", event.detail),
+        EventKind::Alone(change) if change.after == Phase::Open => warn!(
+            domain,
+            rule = change.rule,
+            until = %moment(change.until_ms),
+            openings = change.openings,
+            "alone: {} -> {}: {}",
+            change.before,
+            change.after,
+            event.detail
+        ),
+        EventKind::Alone(change) => info!(
+            domain,
+            rule = change.rule,
+            openings = change.openings,
+            "alone: {} -> {}: {}",
+            change.before,
+            change.after,
+            event.detail
+        ),
+        EventKind::Held(until_ms) => {
+            warn!(domain, until = %moment(*until_ms), "{}", event.detail);
+        }
+        EventKind::Reshaped => warn!(domain, "{}", event.detail),
     }
 }
 

@@ -25,8 +25,24 @@ enum Command {
     Serve(ConfigArgs),
     /// Check a gateway's configuration: every problem, at its place
     Check(ConfigArgs),
+    /// Show the fleet's breakers: which are open, by what rule, for how long
+    Status(command::breaker::StatusArgs),
+    /// Say why a domain's breaker stands as it does
+    Explain(command::breaker::ExplainArgs),
+    /// Force a domain open: the whole fleet refuses its calls
+    Open(command::breaker::OpenArgs),
+    /// Force a domain closed: its calls go through, are counted, and trip nothing
+    Close(command::breaker::CloseArgs),
+    /// Take a domain's breaker out of use: its calls go through, and none is counted
+    Off(command::breaker::OffArgs),
+    /// Let a domain's breaker decide and count without effect
+    Observe(command::breaker::ObserveArgs),
+    /// Take back what was ordered for a domain: its breaker decides again
+    Clear(command::breaker::ClearArgs),
     /// Watch an outage from beginning to end
     Demo(DemoArgs),
+    /// What can be set in a configuration file: each setting with its unit, its default and why
+    Reference(command::reference::ReferenceArgs),
     /// Play scenarios against a policy
     Test(TestArgs),
     /// Say what an answer means, and why: a failure of the provider, of the account, of the request
@@ -82,10 +98,18 @@ async fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve(args).await,
         Command::Check(args) => check(&args),
+        Command::Status(args) => command::breaker::status(args).await,
+        Command::Explain(args) => command::breaker::explain(args).await,
+        Command::Open(args) => command::breaker::open(args).await,
+        Command::Close(args) => command::breaker::close(args).await,
+        Command::Off(args) => command::breaker::off(args).await,
+        Command::Observe(args) => command::breaker::observe(args).await,
+        Command::Clear(args) => command::breaker::clear(args).await,
         Command::Demo(args) => run_demo(args).await,
         Command::Test(args) => test(args).await,
         Command::Classify(args) => command::classify::run(args),
         Command::Profile(args) => command::profile::run(args),
+        Command::Reference(args) => command::reference::run(&args),
         Command::Policy(args) => command::policy::run(args).await,
     };
     match outcome {

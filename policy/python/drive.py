@@ -30,7 +30,9 @@ from fusewire import Component, ConfigurationError, MemoryStore, Policy  # noqa:
 from fusewire.aio import AsyncPolicy  # noqa: E402
 from fusewire.contract import Window  # noqa: E402
 from fusewire.errors import StoreRefused, StoreUnavailable  # noqa: E402
+from fusewire.policy import Question, admission  # noqa: E402
 from fusewire.store.aredis import AsyncRedisStore  # noqa: E402
+from fusewire.store.local import AsyncOwnKeys, OwnKeys  # noqa: E402
 from fusewire.store.redis import RedisStore  # noqa: E402
 
 ASYNCIO = "asyncio+"
@@ -43,16 +45,49 @@ LIFETIME_MS = 600_000
 real, and a key must neither vanish in the middle of one nor stay behind for ever."""
 
 
-class Stage:
-    """The store during a scenario: it can go away, forget, and is counted."""
+class Gate:
+    """The shared store during a scenario, which can go away."""
 
     def __init__(self, inner: Any) -> None:
-        self.inner = inner
-        self.reset()
-
-    def reset(self) -> None:
-        """Before a scenario: up, nothing lost."""
+        self._inner = inner
         self.up = True
+
+    def get(self, keys: Sequence[str]) -> Any:
+        return self._open().get(keys)
+
+    def swap(self, *arguments: Any) -> Any:
+        return self._open().swap(*arguments)
+
+    def count(self, windows: Sequence[Window]) -> Any:
+        return self._open().count(windows)
+
+    def now_ms(self) -> Any:
+        return self._inner.now_ms()
+
+    def _open(self) -> Any:
+        if not self.up:
+            raise StoreUnavailable("the scenario says so")
+        return self._inner
+
+
+class AsyncGate(Gate):
+    """The same before a store that answers later."""
+
+    async def get(self, keys: Sequence[str]) -> Any:
+        return await super().get(keys)
+
+    async def swap(self, *arguments: Any) -> Any:
+        return await super().swap(*arguments)
+
+    async def count(self, windows: Sequence[Window]) -> Any:
+        return await super().count(windows)
+
+
+class Staging:
+    """What happens on the stage: it can forget a counter, and operations are counted, those on an
+    instance's own keys as well."""
+
+    def __init__(self) -> None:
         self.lost: dict[str, int] = {}
         self.operations = 0
 
@@ -61,45 +96,55 @@ class Stage:
         operations, self.operations = self.operations, 0
         return operations
 
-    def get(self, keys: Sequence[str]) -> Any:
-        return self.enter().get(keys)
-
-    def swap(self, key: str, expected: bytes | None, replacement: bytes | None, ttl_ms: int) -> Any:
-        return self.enter().swap(key, expected, replacement, _lifetime(ttl_ms))
-
-    def count(self, windows: Sequence[Window]) -> Any:
-        inner = self.enter()
+    def staged(self, windows: Sequence[Window]) -> list[Window]:
         staged = [window.copy() for window in windows]
         for window in staged:
             if window["key"] in self.lost:
                 window["key"] = f"{window['key']}~{self.lost[window['key']]}"
             window["ttl-ms"] = _lifetime(window["ttl-ms"])
-        return inner.count(staged)
+        return staged
 
-    def now_ms(self) -> Any:
-        return self.inner.now_ms()
 
-    def enter(self) -> Any:
-        """The store, where it is up."""
+class Stage(Staging, OwnKeys):
+    """The store as the policy has it."""
+
+    def __init__(self, gate: Gate, prefix: str) -> None:
+        Staging.__init__(self)
+        OwnKeys.__init__(self, gate, prefix)
+
+    def get(self, keys: Sequence[str]) -> Any:
         self.operations += 1
-        if not self.up:
-            raise StoreUnavailable("the scenario says so")
-        return self.inner
+        return super().get(keys)
+
+    def swap(self, key: str, expected: bytes | None, replacement: bytes | None, ttl_ms: int) -> Any:
+        self.operations += 1
+        return super().swap(key, expected, replacement, _lifetime(ttl_ms))
+
+    def count(self, windows: Sequence[Window]) -> Any:
+        self.operations += 1
+        return super().count(self.staged(windows))
 
 
-class AsyncStage(Stage):
+class AsyncStage(Staging, AsyncOwnKeys):
     """The same around a store that answers later."""
 
+    def __init__(self, gate: Gate, prefix: str) -> None:
+        Staging.__init__(self)
+        AsyncOwnKeys.__init__(self, gate, prefix)
+
     async def get(self, keys: Sequence[str]) -> Any:
+        self.operations += 1
         return await super().get(keys)
 
     async def swap(
         self, key: str, expected: bytes | None, replacement: bytes | None, ttl_ms: int
     ) -> Any:
-        return await super().swap(key, expected, replacement, ttl_ms)
+        self.operations += 1
+        return await super().swap(key, expected, replacement, _lifetime(ttl_ms))
 
     async def count(self, windows: Sequence[Window]) -> Any:
-        return await super().count(windows)
+        self.operations += 1
+        return await super().count(self.staged(windows))
 
 
 def _lifetime(ttl_ms: int) -> int:
@@ -114,13 +159,16 @@ class Driver:
         self.store = store
         self.later = inspect.iscoroutinefunction(store.get)
         self.loop = asyncio.new_event_loop()
-        self.stage = AsyncStage(store) if self.later else Stage(store)
         self.prefix = "fusewire"
-        self.policy = self._configured("{}")
+        self._begin("{}")
 
-    def _configured(self, configuration: str) -> Any:
+    def _begin(self, configuration: str) -> None:
+        """Begins anew, unless the configuration is not accepted."""
+        gate = (AsyncGate if self.later else Gate)(self.store)
+        stage: Any = (AsyncStage if self.later else Stage)(gate, self.prefix)
         kind: Any = AsyncPolicy if self.later else Policy
-        return kind(configuration, store=self.stage, component=self.component, prefix=self.prefix)
+        policy = kind(configuration, store=stage, component=self.component, prefix=self.prefix)
+        self.gate, self.stage, self.policy = gate, stage, policy
 
     def done(self, answer: Any) -> Any:
         """An answer, which is waited for where it comes later."""
@@ -139,9 +187,8 @@ class Driver:
         return {"description": self.policy.describe()}
 
     def on_configure(self, configuration: str) -> Any:
-        self.stage.reset()
         try:
-            self.policy = self._configured(configuration)
+            self._begin(configuration)
         except ConfigurationError as error:
             return {"problems": error.problems}
         return {"problems": []}
@@ -151,7 +198,7 @@ class Driver:
         return {"done": True}
 
     def on_stage(self, given: Any) -> Any:
-        self.stage.up = given["up"]
+        self.gate.up = given["up"]
         return {"done": True}
 
     def on_lose_counter(self, key: str) -> Any:
@@ -162,26 +209,37 @@ class Driver:
         return {"verdict": self.policy.classify(**given)}
 
     def on_admit(self, given: Any) -> Any:
-        return self._asked("breaker.admit", given, "admission")
+        return self._asked("admission", self.policy.to_admit(**given), admission)
+
+    def on_overdue(self, given: Any) -> Any:
+        return self._asked("events", self.policy.to_overdue(**given))
 
     def on_settle(self, given: Any) -> Any:
-        return self._asked("breaker.settle", given, "events")
+        return self._asked("events", self.policy.to_settle(**given))
 
     def on_inspect(self, given: Any) -> Any:
-        return self._asked("breaker.inspect", given, "states")
+        return self._asked("states", Question("breaker.inspect", given))
 
     def on_set_override(self, given: Any) -> Any:
-        return self._asked("breaker.set-override", given, "events")
+        return self._asked("events", Question("breaker.set-override", given))
+
+    def on_set_order(self, given: Any) -> Any:
+        return self._asked("events", self.policy.to_order(**given))
+
+    def on_explain(self, given: Any) -> Any:
+        return self._asked("facts", self.policy.to_explain(**given))
 
     def on_next(self, given: Any) -> Any:
-        return self._asked("planner.next", given, "step")
+        return self._asked("step", Question("planner.next", given))
 
-    def _asked(self, export: str, given: Any, what: str) -> Any:
+    def _asked(
+        self, what: str, question: Question, read: Callable[[Any], Any] = lambda ok: ok["ok"]
+    ) -> Any:
         self.stage.take_operations()
-        result = self.done(self.policy.ask(export, given))
+        result = self.done(self.policy.ask(*question))
         operations = self.stage.take_operations()
         if "ok" in result:
-            return {what: result["ok"], "operations": operations}
+            return {what: read(result), "operations": operations}
         return {"override-error": result["err"], "operations": operations}
 
     def on_get(self, keys: list[str]) -> Any:

@@ -12,7 +12,7 @@ use std::time::Instant;
 use fusewire::engine::{Answer, BUILT_IN, Call, ComponentEngine, Limits, NativeEngine};
 use fusewire_core::{
     Context, Decision, Ending, Observation, OverrideMode, OverrideOrder, Permit, Response, Target,
-    Verdict,
+    Timing, Verdict,
 };
 use fusewire_tests::measure::{Side, measure, print_head, print_line};
 
@@ -36,7 +36,12 @@ fn classify(side: &Side, target: &Target) -> Verdict {
 
 fn settle(side: &Side, permit: Permit, verdict: Verdict) {
     let ending = Ending::Judged(verdict);
-    black_box(side.run(&Call::Settle(permit, ending, Context::at(NOW, 2))));
+    black_box(side.run(&Call::Settle(
+        permit,
+        ending,
+        Timing::default(),
+        Context::at(NOW, 2),
+    )));
 }
 
 fn whole(side: &Side, target: &Target) {
@@ -73,6 +78,7 @@ fn main() {
     for side in sides {
         let order = |mode| OverrideOrder {
             mode,
+            enforce_percent: 0,
             who: "bench".into(),
             why: "bench".into(),
             until_ms: 0,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`attacked`] | a host under traffic whose policy somebody wants to replace with a hostile one |
 //! | [`cases`] | the labelled cases of this repository |
+//! | [`chaos`] | a fleet that is killed, paused and cut off at random, and what its journals must say |
 //! | [`contract`] | what a contract in WIT says, to be compared with another |
 //! | [`desk`] | a folder with a policy in it, and `fusewire policy` run there |
 //! | [`drivers`] | the drivers of this repository that are scripts |
@@ -15,6 +16,7 @@
 //! | [`measure`] | the component against the same core compiled natively, side by side |
 //! | [`memory`] | how much memory this process has |
 //! | [`metered`] | the built-in policy, with the work that it does counted |
+//! | [`operator`] | those who operate a fleet, and `fusewire` as they type it |
 //! | [`promises`] | what a store breaks of its contract |
 //! | [`redis_server`] | a real Redis, which can be killed, hung and brought back |
 //! | [`scenarios`] | the scenarios of this repository |
@@ -26,6 +28,7 @@
 
 pub mod attacked;
 pub mod cases;
+pub mod chaos;
 pub mod contract;
 pub mod desk;
 pub mod drivers;
@@ -37,6 +40,7 @@ pub mod hosts;
 pub mod measure;
 pub mod memory;
 pub mod metered;
+pub mod operator;
 pub mod promises;
 pub mod redis_server;
 pub mod scenarios;

@@ -77,7 +77,7 @@ impl Metered {
 }
 
 fn export(store: &mut Store<()>, instance: &Instance, interface: &str, name: &str) -> Func {
-    let interface = format!("fusewire:policy/{interface}@0.1.1");
+    let interface = format!("fusewire:policy/{interface}@0.1.2");
     let interface = instance
         .get_export_index(&mut *store, None, &interface)
         .expect("the interface is exported");

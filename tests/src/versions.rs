@@ -20,7 +20,8 @@ pub const CONFIGURATION: &str = r#"{
     "breaker": {
         "failures": {"count": 3, "window": "60s"},
         "cool-down": {"first": "700ms", "jitter": 0},
-        "probes": {"needed": 1, "lease": "1s"}
+        "probes": {"needed": 1, "lease": "1s"},
+        "ramp": false
     }
 }"#;
 

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use fusewire::gateway::config::{CheckError, Config, load, parse};
 
@@ -47,9 +46,14 @@ fn commented_out(line: &str) -> Option<&str> {
 #[test]
 fn the_defaults_that_the_example_names_are_the_defaults() {
     let text = std::fs::read_to_string(EXAMPLE).unwrap();
+    // What follows a table that is commented out is off by default.
+    let mut is_off = false;
     let written: Vec<&str> = text
         .lines()
-        .map(|line| commented_out(line).unwrap_or(line))
+        .map(|line| {
+            is_off = line.starts_with("# [") || is_off && !line.is_empty();
+            commented_out(line).filter(|_| !is_off).unwrap_or(line)
+        })
         .collect();
     let found = text
         .lines()
@@ -194,7 +198,10 @@ fn setting_the_total_alone_is_enough() {
     let config = check(&SMALL.replace("\n[[routes]]", "\ntotal = \"1s\"\n[[routes]]")).unwrap();
     let limits = config.providers[0].limits;
     assert!(limits.connect <= limits.total && limits.read <= limits.total);
-    assert_eq!(limits.probe, Duration::from_millis(500));
+    assert_eq!(
+        limits.probe, limits.total,
+        "a probe's share is the policy's word"
+    );
 }
 
 #[test]

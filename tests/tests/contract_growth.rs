@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fusewire::engine::{ComponentEngine, Engine, Limits, LoadError};
+use fusewire::engine::{Answer, Call, ComponentEngine, Engine, Limits, LoadError, ask};
 use fusewire::policy::{Artefact, Stage, Terms, vet};
 use fusewire::scenario::{Scenario, play, report};
 use fusewire::store::contract::Delayed;
 use fusewire::store::{MemoryStore, Store};
-use fusewire_core::{Target, Wanted};
+use fusewire_core::{
+    Admission, Context, Decision, OverrideError, OverrideMode, OverrideOrder, Target, Wanted,
+};
 use fusewire_tests::contract::{changes, read};
 
 /// Built against the contract of `tests/contracts/0.1.0`.
@@ -150,24 +153,93 @@ fn a_policy_that_does_not_say_what_it_looks_at_gets_all_fields_and_trailers_and_
     }
 }
 
+/// One call of a policy on a store that answers at once.
+async fn run(engine: &ComponentEngine, call: Call) -> Answer {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let patience = Duration::from_secs(1);
+    ask(engine, &store, &"fusewire".into(), patience, &call)
+        .await
+        .expect("it keeps its contract")
+}
+
 #[tokio::test]
-async fn what_says_in_another_shape_what_it_looks_at_is_refused_when_it_is_loaded() {
-    let export = r#"(export "fusewire:policy/evidence@0.1.1" (instance $e))"#;
-    for shape in [
-        "(instance $e)",
-        r#"(core module $m (func (export "f")))
-           (core instance $i (instantiate $m))
-           (func $f (canon lift (core func $i "f")))
-           (instance $e (export "wanted" (func $f)))"#,
+async fn a_policy_that_knows_nothing_of_limits_sets_none_and_is_told_nothing_of_slow_calls() {
+    let engine = load(FIRST).expect("it loads");
+    assert!(!engine.sets_limits());
+    let target = Target::provider("geocoder");
+    let answer = run(&engine, Call::Admit(target, Context::at(1_000, 7))).await;
+    let Answer::Admission(Admission {
+        decision: Decision::Allowed(permit),
+        limits,
+        ..
+    }) = answer
+    else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(limits, fusewire_core::Limits::default());
+    let told = run(&engine, Call::Overdue(permit, Context::at(2_000, 7))).await;
+    assert_eq!(told, Answer::Settled(Vec::new()));
+    let built_in = ComponentEngine::built_in("{}").expect("it loads");
+    assert!(built_in.sets_limits());
+}
+
+#[tokio::test]
+async fn a_policy_without_answers_for_operators_shows_its_state_and_takes_no_share() {
+    let engine = load(FIRST).expect("it loads");
+    let context = Context::at(1_000, 7);
+    let answer = run(&engine, Call::Explain("geocoder".into(), context.clone())).await;
+    let Answer::Facts(Ok(facts)) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!((&*facts[0].subject, &*facts[0].value), ("phase", "closed"));
+    let order = OverrideOrder {
+        mode: OverrideMode::Observe,
+        enforce_percent: 10,
+        who: "on-call".into(),
+        why: "a drill".into(),
+        until_ms: 0,
+    };
+    let answer = run(
+        &engine,
+        Call::Order("geocoder".into(), Some(order), context),
+    )
+    .await;
+    let Answer::Ordered(Err(OverrideError::Invalid(why))) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(
+        why,
+        "this policy enforces all refusals or none, not a share of them"
+    );
+}
+
+#[tokio::test]
+async fn an_optional_interface_in_another_shape_is_refused_when_it_is_loaded() {
+    for (interface, function) in [
+        ("evidence", "wanted"),
+        ("attempts", "admit"),
+        ("operator", "explain"),
     ] {
-        let bytes = with(&format!("{shape} {export}"));
-        let why = refusal(&bytes);
-        assert!(why.contains("evidence"), "{why}");
-        let candidate = Artefact::new(bytes, None, "a test");
-        let refused = vet(candidate, &Terms::default(), |_| {}).await;
-        let refused = refused.err().expect("it is refused");
-        assert_eq!(refused.stage, Stage::World);
-        assert!(refused.why.contains("`evidence.wanted`"), "{refused}");
+        let export = format!(r#"(export "fusewire:policy/{interface}@0.1.1" (instance $e))"#);
+        for shape in [
+            "(instance $e)".to_owned(),
+            format!(
+                r#"(core module $m (func (export "f")))
+                (core instance $i (instantiate $m))
+                (func $f (canon lift (core func $i "f")))
+                (instance $e (export "{function}" (func $f)))"#
+            ),
+        ] {
+            let bytes = with(&format!("{shape} {export}"));
+            let why = refusal(&bytes);
+            assert!(why.contains(interface), "{why}");
+            let candidate = Artefact::new(bytes, None, "a test");
+            let refused = vet(candidate, &Terms::default(), |_| {}).await;
+            let refused = refused.err().expect("it is refused");
+            assert_eq!(refused.stage, Stage::World);
+            let named = format!("`{interface}.{function}`");
+            assert!(refused.why.contains(&named), "{refused}");
+        }
     }
 }
 
@@ -177,7 +249,7 @@ fn a_policy_that_needs_an_interface_which_this_host_does_not_have_needs_a_newer_
     assert_eq!(
         why,
         "the policy needs a newer host: it imports `fusewire:policy/more@0.1.7`, and this host's \
-         contract, 0.1.1, has no such interface"
+         contract, 0.1.2, has no such interface"
     );
 }
 
@@ -187,7 +259,7 @@ fn a_policy_of_a_contract_that_may_differ_in_everything_needs_a_newer_host() {
     assert_eq!(
         why,
         "the policy needs a newer host: it imports `fusewire:policy/keyvalue@0.2.0`, and this \
-         host's contract is 0.1.1"
+         host's contract is 0.1.2"
     );
     assert!(refusal(&of_version("1.0.0")).contains("needs a newer host"));
     let older = refusal(&of_version("0.0.9"));
@@ -230,6 +302,8 @@ fn everything_of_each_contract_of_the_past_is_in_todays_unchanged() {
         ("0.1.0", "fusewire:policy/keyvalue", "get"),
         ("0.1.0", "fusewire:policy/breaker", "admit"),
         ("0.1.1", "fusewire:policy/evidence", "wanted"),
+        ("0.1.2", "fusewire:policy/attempts", "overdue"),
+        ("0.1.2", "fusewire:policy/operator", "explain"),
     ] {
         let past = read(&root.join("contracts").join(version));
         assert_eq!(changes(&past, &today), [""; 0], "{version}");

@@ -86,6 +86,8 @@ async fn every_labelled_answer_opens_the_breaker_exactly_where_it_counts_against
             "failures": {"count": TIMES, "window": "60s"},
             "failure-ratio": false,
             "cool-down": {"first": "10m", "jitter": 0},
+            // Every answer is to be seen, those as well that say to wait.
+            "holds": false,
         },
         "providers": providers,
     }, "keys": 16_384}));

@@ -8,12 +8,14 @@ use fusewire_tests::gateway::header;
 use fusewire_tests::upstream::{Reply, Upstream};
 use serde_json::{Value, json};
 
-/// A configuration of the filter whose breakers trip on this many failures.
+/// A configuration of the filter whose breakers trip on this many failures, and hold nobody back for
+/// less.
 fn trips_on(count: u64) -> Value {
     json!({"policy": {"breaker": {
         "failures": {"count": count, "window": "1h"},
         "failure-ratio": false,
         "cool-down": {"first": "10m", "jitter": 0},
+        "holds": false,
     }}})
 }
 

@@ -115,6 +115,51 @@ async fn failures_on_two_envoys_trip_one_breaker() {
 }
 
 #[tokio::test]
+async fn where_it_takes_two_envoys_one_that_fails_alone_opens_for_itself_alone() {
+    let upstream = Upstream::start().await;
+    let host = host(&Arc::default(), 0).await;
+    let mut envoys = Vec::new();
+    for instance in ["envoy-1", "envoy-2"] {
+        let fleet = json!({"cluster": "fusewire", "token": "secret", "every": "100ms"});
+        let mut configuration = also(trips_on_three("10m"), "fleet", fleet);
+        configuration["policy"]["breaker"]["quorum"] = json!({"instances": 2});
+        let envoy = Setup::fusewire(&also(configuration, "instance", json!(instance)))
+            .provider(Provider::new("atlas", upstream.address()))
+            .provider(Provider::new("fusewire", host.address()))
+            .start()
+            .await;
+        exchanges(&envoy, 1).await;
+        envoys.push(envoy);
+    }
+    let [one, other] = &envoys[..] else {
+        panic!("two Envoys");
+    };
+    upstream.say(Reply::status(500));
+    for _ in 0..3 {
+        assert_eq!(one.get("/atlas").await.status(), 500);
+    }
+    one.counted("alone.to_open", 1).await;
+    refuses(one).await;
+    assert!(
+        one.log().contains("for this instance alone"),
+        "the log says so"
+    );
+    assert_eq!(one.count("transition.to_open").await, 0);
+    exchanges(one, 2).await;
+    exchanges(other, 2).await;
+    assert_eq!(other.count("refused.open").await, 0);
+    // It asks, and is the second one that sees it; what the first one has counted is known to it
+    // when it has counted something itself.
+    assert_eq!(other.get("/atlas").await.status(), 500);
+    other.counted("outcome.failure", 1).await;
+    exchanges(other, 2).await;
+    assert_eq!(other.get("/atlas").await.status(), 500);
+    other.counted("transition.to_open", 1).await;
+    refuses(other).await;
+    assert_eq!(other.count("alone.to_open").await, 0);
+}
+
+#[tokio::test]
 async fn an_envoy_and_a_rust_host_share_a_breaker_in_both_directions() {
     let upstream = Upstream::start().await;
     let (by_envoy, by_guard) = (Target::provider("atlas"), Target::provider("meridian"));

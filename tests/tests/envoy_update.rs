@@ -159,6 +159,9 @@ async fn a_probe_that_is_under_way_over_an_update_is_still_the_only_one_and_clos
             json!({"providers": {"meridian": {"breaker": {"cool-down": {"first": "100ms"}}}}});
         let mut configuration = trips_on_three("10m");
         configuration["policy"]["providers"] = policy["providers"].clone();
+        // The update may take its time, and so may the probe.
+        configuration["policy"]["breaker"]["probes"]["time-share"] = json!(1);
+        configuration["call-limit"] = json!("15s");
         let setup = Setup::fusewire(&configuration)
             .provider(Provider::new("atlas", atlas.address()))
             .provider(Provider::new("meridian", meridian.address()))

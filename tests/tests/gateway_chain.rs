@@ -1,6 +1,7 @@
 //! What callers see of a chain: who answered, who was passed over and why, and who is left.
 
 use fusewire::gateway::Gateway;
+use fusewire_tests::fleet::until;
 use fusewire_tests::gateway::{client, get, header, metric, raw, start};
 use fusewire_tests::upstream::{End, Reply, Upstream, nobody_there};
 use serde_json::Value;
@@ -301,4 +302,82 @@ deadline = \"100ms\"
         "fusewire_fallbacks_total{route=\"/geocode\",provider=\"nominatim\",reason=\"provider-error\"}",
     );
     assert_eq!(blamed.await, None);
+}
+
+#[tokio::test]
+async fn a_provider_that_is_held_back_is_passed_over_for_that_and_not_for_its_health() {
+    let (photon, nominatim) = (Upstream::start().await, Upstream::start().await);
+    let gateway = two(&photon.url("/"), &nominatim.url("/")).await;
+    photon.say(Reply::status(429).with("retry-after", "40"));
+    let answer = get(&gateway, "/geocode").await;
+    assert_eq!(header(&answer, "fusewire-provider"), "nominatim");
+    let answer = get(&gateway, "/geocode").await;
+    assert_eq!(header(&answer, "fusewire-provider"), "nominatim");
+    let skipped = header(&answer, "fusewire-skipped");
+    assert!(
+        skipped.starts_with("photon;reason=hold;retry-after="),
+        "{skipped}"
+    );
+    assert_eq!(photon.received().len(), 1, "it was told to wait");
+
+    // Both are: whoever may be asked first says when to come back.
+    nominatim.say(Reply::status(429).with("retry-after", "20"));
+    get(&gateway, "/geocode").await;
+    let answer = get(&gateway, "/geocode").await;
+    assert_eq!(answer.status(), 503);
+    let retry_after: u64 = header(&answer, "retry-after").parse().expect("seconds");
+    assert!(
+        (1..=20).contains(&retry_after),
+        "the shorter one: {retry_after}"
+    );
+    let problem: Value = answer.json().await.expect("problem details");
+    for provider in problem["providers"].as_array().expect("providers") {
+        assert_eq!(provider["reason"], "hold");
+        let detail = provider["detail"].as_str().expect("a sentence");
+        assert!(detail.starts_with("held back: "), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_has_closed_a_moment_ago_takes_a_share_and_the_rest_is_told_why() {
+    let (photon, nominatim) = (Upstream::start().await, Upstream::start().await);
+    let gateway = start(&format!(
+        "[policy]
+retry.attempts = 1
+breaker.failures.count = 1
+breaker.cool-down = {{ first = \"50ms\", jitter = 0 }}
+breaker.probes.needed = 1
+breaker.ramp = {{ time = \"60s\", first-share = 0.1 }}
+[providers.photon]
+url = \"{}\"
+[providers.nominatim]
+url = \"{}\"
+[[routes]]
+path = \"/geocode\"
+chain = [\"photon\", \"nominatim\"]
+",
+        photon.url("/"),
+        nominatim.url("/")
+    ))
+    .await;
+    photon.say_once(Reply::status(503));
+    get(&gateway, "/geocode").await;
+    until("a probe has closed it", async || {
+        header(&get(&gateway, "/geocode").await, "fusewire-provider") == "photon"
+    })
+    .await;
+    let mut ramped = 0;
+    for _ in 0..200 {
+        let answer = get(&gateway, "/geocode").await;
+        match header(&answer, "fusewire-skipped") {
+            "" => assert_eq!(header(&answer, "fusewire-provider"), "photon"),
+            skipped => {
+                assert_eq!(skipped, "photon;reason=ramp;retry-after=1");
+                assert_eq!(header(&answer, "fusewire-provider"), "nominatim");
+                ramped += 1;
+            }
+        }
+    }
+    // Nine in ten are passed over at first. All of them, or hardly any, would be no share.
+    assert!((20..200).contains(&ramped), "{ramped}");
 }

@@ -6,7 +6,7 @@ use fusewire::engine::{Answer, Call, ComponentEngine, Engine, Limits, LoadError,
 use fusewire::store::{MemoryStore, Store};
 use fusewire_core::{
     Blame, Context, Effect, Ending, Field, Media, Observation, Outcome, Permit, Response, Target,
-    TransportFailure, Verdict,
+    Timing, TransportFailure, Verdict,
 };
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -127,11 +127,15 @@ proptest! {
     #[test]
     fn any_permit_is_settled(
         target in target(), probe: bool, token in token(), verdict in proptest::option::of(verdict()),
-        context in context(),
+        context in context(), latency_ms: Option<u64>, overdue: bool,
     ) {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let ending = verdict.map_or(Ending::Dropped, Ending::Judged);
-        let answer = run(&store, &Call::Settle(Permit { target, probe, token }, ending, context));
+        let permit = Permit { target, probe, token };
+        let timing = Timing { latency_ms, overdue };
+        let answer = run(&store, &Call::Overdue(permit.clone(), context.clone()));
+        prop_assert!(matches!(answer, Answer::Settled(_)));
+        let answer = run(&store, &Call::Settle(permit, ending, timing, context));
         prop_assert!(matches!(answer, Answer::Settled(_)));
     }
 
@@ -145,8 +149,9 @@ proptest! {
         let target = Target::provider("p");
         run(&store, &Call::Admit(target.clone(), context.clone()));
         run(&store, &Call::Inspect(target.clone(), context.clone()));
+        run(&store, &Call::Explain("p".into(), context.clone()));
         let permit = Permit { target, probe: true, token };
-        run(&store, &Call::Settle(permit, Ending::Judged(verdict), context));
+        run(&store, &Call::Settle(permit, Ending::Judged(verdict), Timing::default(), context));
     }
 }
 

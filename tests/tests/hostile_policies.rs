@@ -317,11 +317,34 @@ async fn a_policy_that_does_not_decide_as_its_operator_expects_is_refused_by_a_s
         (Mode::LongPermit, "8192 bytes, and may have 1024"),
         (Mode::ForeignPermit, "another target"),
         (Mode::ForeignEvents, "no domain of the target"),
+        (Mode::NoTime, "may last 0 ms"),
         (Mode::RetriesForEver, "retry"),
         (Mode::WaitsForEver, "18446744073709551615 ms"),
     ] {
         let turned = refuses(&host, told(harm), Stage::Scenarios, words).await;
         let whose = "1 of 1 scenarios failed\n  the operator's `three-failures.toml`: line ";
         assert!(turned.why.starts_with(whose), "{harm:?}: {}", turned.why);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_explains_without_end_is_not_listened_to() {
+    for (harm, words) in [
+        (Mode::ManyFacts, "1000 facts of one domain, and may tell 64"),
+        (Mode::LongFact, "8192 bytes, and may have 128"),
+    ] {
+        let engine = ComponentEngine::from_bytes(&hostile::policy(harm), "{}", LIMITS);
+        let engine = Arc::new(engine.expect("it loads"));
+        let guard = Guard::builder(engine, Arc::new(MemoryStore::new())).build();
+        let why = guard
+            .explain("p")
+            .await
+            .expect_err("it breaks its contract");
+        assert!(why.contains(words), "{harm:?}: {why}");
+        assert_eq!(guard.generations().active().counts().breaches, 1);
+        let admitted = guard
+            .admit(&Target::provider("p"), &CallFacts::default())
+            .await;
+        assert!(admitted.is_ok(), "{harm:?}: no call is lost for that");
     }
 }

@@ -49,6 +49,7 @@ async fn a_policy_that_fails_is_stopped_in_the_shadow_at_its_first_failure() {
         (Mode::LongPermit, "8192 bytes, and may have 1024"),
         (Mode::ForeignPermit, "another target"),
         (Mode::ForeignEvents, "no domain of the target"),
+        (Mode::NoTime, "may last 0 ms"),
         (Mode::WaitsForEver, "may have it wait for 600000"),
         (Mode::TrapInSomeWanted, "the policy trapped"),
     ] {
@@ -97,6 +98,7 @@ async fn a_policy_that_fails_where_it_serves_is_taken_back_by_itself() {
         (Mode::LongPermit, "breach"),
         (Mode::ForeignPermit, "breach"),
         (Mode::ForeignEvents, "breach"),
+        (Mode::NoTime, "breach"),
         (Mode::RetriesForEver, "breach"),
         (Mode::WaitsForEver, "breach"),
     ] {

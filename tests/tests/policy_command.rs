@@ -23,9 +23,9 @@ fn inspect_shows_what_a_policy_is() {
             "fusewire 0.1.0\n",
             &Digest::of(&bytes).to_string(),
             "not signed",
-            "fusewire:policy/keyvalue@0.1.1\n",
-            "fusewire:policy/planner@0.1.1\n",
-            "fusewire:policy/evidence@0.1.1\n",
+            "fusewire:policy/keyvalue@0.1.2\n",
+            "fusewire:policy/planner@0.1.2\n",
+            "fusewire:policy/evidence@0.1.2\n",
             "five-failures-within-a-minute-open-the-breaker.toml\n",
         ],
     );

@@ -57,13 +57,17 @@ impl Engine for Stamped {
 
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault> {
         let call = match call.clone() {
-            Call::Settle(mut permit, ending, context) => {
+            Call::Settle(mut permit, ending, timing, context) => {
                 permit.token = self.check(&permit.token);
                 let ending = match ending {
                     Ending::Judged(verdict) => Ending::Judged(self.checked(&verdict)),
                     Ending::Dropped => Ending::Dropped,
                 };
-                Call::Settle(permit, ending, context)
+                Call::Settle(permit, ending, timing, context)
+            }
+            Call::Overdue(mut permit, context) => {
+                permit.token = self.check(&permit.token);
+                Call::Overdue(permit, context)
             }
             Call::Next(progress, verdict, context) => {
                 Call::Next(progress, self.checked(&verdict), context)

@@ -138,6 +138,7 @@ async fn an_operators_order_holds_for_both_versions() {
     each_way(async |versions, before, after| {
         let order = |mode, guard: &Guard| OverrideOrder {
             mode,
+            enforce_percent: 0,
             who: "on-call".into(),
             why: "a drill".into(),
             until_ms: guard.now_ms() + 3_600_000,

@@ -13,7 +13,7 @@ use fusewire::store::contract::Delayed;
 use fusewire::store::{MemoryStore, RedisStore, Reply, Store, StoreError, Tally, Window};
 use fusewire_core::{
     Context, Decision, DomainState, Ending, Event, EventKind, Observation, OverrideError,
-    OverrideMode, OverrideOrder, Permit, Phase, RefusalReason, Response, Target,
+    OverrideMode, OverrideOrder, Permit, Phase, RefusalReason, Response, Target, Timing,
 };
 use fusewire_tests::attacked::Attacked;
 use fusewire_tests::fleet::{settle_with, until};
@@ -143,7 +143,12 @@ impl Fleet {
         let verdict = self.engine.classify(&self.target, &seen).unwrap();
         let context = Context::at(now_ms, 0);
         match self
-            .ask(Call::Settle(permit, Ending::Judged(verdict), context))
+            .ask(Call::Settle(
+                permit,
+                Ending::Judged(verdict),
+                Timing::default(),
+                context,
+            ))
             .await
         {
             Answer::Settled(events) => events,
@@ -163,6 +168,7 @@ impl Fleet {
     async fn order(&self, mode: OverrideMode, now_ms: u64) {
         let order = OverrideOrder {
             mode,
+            enforce_percent: 0,
             who: "kim".into(),
             why: "a test".into(),
             until_ms: 0,

@@ -90,9 +90,11 @@ async fn the_built_in_policy_comes_through_with_evidence_of_every_stage() {
             .found
     };
     let world = found(Stage::World);
-    assert!(world.contains("imports fusewire:policy/keyvalue@0.1.1"));
+    assert!(world.contains("imports fusewire:policy/keyvalue@0.1.2"));
     assert!(
-        world.ends_with("exports all that the contract asks for and evidence"),
+        world.ends_with(
+            "exports all that the contract asks for and evidence and attempts and operator"
+        ),
         "{world}"
     );
     assert!(found(Stage::Start).starts_with("fusewire 0.1.0, record schema"));
@@ -264,15 +266,15 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
     .await;
     world(
         renamed(
-            "fusewire:policy/planner@0.1.1",
-            "fusewire:policy/plannex@0.1.1",
+            "fusewire:policy/planner@0.1.2",
+            "fusewire:policy/plannex@0.1.2",
         ),
         &["it does not export `fusewire:policy/planner@0.1.x`"],
     )
     .await;
     world(
         renamed(
-            "fusewire:policy/planner@0.1.1",
+            "fusewire:policy/planner@0.1.2",
             "fusewire:policy/planner@0.2.0",
         ),
         &["`fusewire:policy/planner@0.2.0`, of another contract: this host has 0.1.x"],
@@ -280,7 +282,7 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
     .await;
     world(
         renamed(
-            "fusewire:policy/keyvalue@0.1.1",
+            "fusewire:policy/keyvalue@0.1.2",
             "fusewire:policy/keyvalue@7.1.0",
         ),
         &["imports `fusewire:policy/keyvalue@7.1.0`, of another contract"],
@@ -310,7 +312,7 @@ async fn another_world_is_told_by_what_is_missing_and_what_is_too_much() {
 
 #[tokio::test]
 async fn a_later_contract_of_the_same_line_is_no_other_world() {
-    let later = renamed("@0.1.1", "@0.1.9");
+    let later = renamed("@0.1.2", "@0.1.9");
     let vetted = vetted(later, &Terms::default()).await;
     let vetted = vetted.unwrap_or_else(|refused| panic!("{refused}"));
     let wanted = vetted.engine.wanted(&Target::provider("p")).expect("said");

@@ -89,6 +89,13 @@ fn every_event_of_a_breaker_has_a_scenario() {
         "ordered: open",
         "order cleared",
         "store",
+        "held",
+        "closed -> open: slow-ratio",
+        "half-open -> open: probe-slow",
+        "alone closed -> open: failures",
+        "alone open -> half-open: cool-down-over",
+        "alone half-open -> open: probe-failed",
+        "alone half-open -> closed: probes-passed",
     ]
     .into_iter()
     .filter(|event| !expected.contains(event))
@@ -149,11 +156,11 @@ at = "later"
   x.toml:13:1: no admission before this is named `frist`; so far there are `first`
   x.toml:18:1: "read-timeut" is not a way for a call to end; write a status such as 503, a failure such as "read-timeout", "dropped", or a table such as { status = 503, headers = { retry-after = "120" } }
   x.toml:19:1: `evry` is not a setting; did you mean `every`?
-  x.toml:20:1: "closed -> opened: failures" is not an event; write one such as "closed -> open: failures", "probe passed", "ignored: stale", "ordered: open", "order cleared" or "store"; one of a narrower domain as "provider/operation: closed -> open: failures"
+  x.toml:20:1: "closed -> opened: failures" is not an event; write one such as "closed -> open: failures", "probe passed", "ignored: stale", "ordered: open", "order cleared", "store", "held", "reshaped" or "alone closed -> open: failures"; one of a narrower domain as "provider/operation: closed -> open: failures"
   x.toml:23:1: the provider's name has `{` in it, which separates parts of a domain; write `provider`, `provider@account` or `provider/operation`
   x.toml:24:33: `opennings` is not a setting; did you mean `openings`?
   x.toml:28:1: `admit` and `record` are two steps; begin each with its own `[[step]]`
-  x.toml:30:1: this step does nothing; give it one of `admit`, `settle`, `call`, `record`, `inspect`, `order`, `store`, `lose`, `put`, `forge`, `next`
+  x.toml:30:1: this step does nothing; give it one of `admit`, `settle`, `overdue`, `call`, `record`, `inspect`, `order`, `explain`, `store`, `lose`, `put`, `forge`, `next`
   x.toml:31:1: `at` is "later"; write a duration such as "250ms", "30s", "10m" or "1m30s" from 0s to 1000d
 "#;
     assert_eq!(
@@ -189,7 +196,7 @@ expect = { phase = "open", openings = 2, until = "40s", lease = "a" }
     let expected = r#"
   x.toml:17:1: at 5s b asks for geocoder
     expected  refused = open, retry-after = 30s
-    found     refused = open, retry-after = 29s, domain = geocoder
+    found     refused = open, retry-after = 29s, domain = geocoder: the breaker is open by the rule `failures` (1 in a row)
     before it:
           0s  a calls geocoder: allowed; status/503 (failure, transient)
           1s  a calls geocoder: allowed; status/503 (failure, transient)
@@ -242,7 +249,7 @@ with = 200
         found,
         [
             "it was refused, so there is nothing to settle",
-            "refused = override, retry-after = 1m, domain = geocoder",
+            "refused = override, retry-after = 1m, domain = geocoder: forced open by operator: by hand",
         ]
     );
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fusewire::store::contract::Delayed;
 use fusewire::store::{
-    Lane, MemoryStore, MergedStore, RedisStore, Reply, Store, WatchedStore, Window,
+    Lane, LocalStore, MemoryStore, MergedStore, RedisStore, Reply, Store, WatchedStore, Window,
 };
 use fusewire_tests::promises::broken_promises;
 use fusewire_tests::redis_server::RedisServer;
@@ -30,6 +30,12 @@ async fn memory_keeps_every_promise() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_that_answers_later_keeps_every_promise() {
     keeps_every_promise(Arc::new(Delayed::new(MemoryStore::new()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_an_instances_own_keys_beside_it_a_store_keeps_every_promise() {
+    let shared = Arc::new(Delayed::new(MemoryStore::new()));
+    keeps_every_promise(Arc::new(LocalStore::new(shared, "fusewire"))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

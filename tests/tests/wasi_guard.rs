@@ -14,11 +14,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Three failures open the breaker for a short while, and one clean probe closes it.
+/// Three failures open the breaker for a short while, and one clean probe closes it for all.
 const POLICY: &str = r#"{"breaker": {
     "failures": {"count": 3},
     "cool-down": {"first": "400ms", "jitter": 0},
-    "probes": {"needed": 1}
+    "probes": {"needed": 1},
+    "ramp": false
 }}"#;
 
 /// A guard before a service.
@@ -249,6 +250,64 @@ async fn an_instance_that_serves_many_requests_remembers_on_wasmtimes_own_keyval
         assert_eq!(header(&answer, "fusewire-attempts"), attempts);
     }
     assert_eq!((service.received().len(), guard.instances()), (3, 1));
+}
+
+/// The same, where two have to see it.
+const QUORUM: &str = r#"{"breaker": {
+    "failures": {"count": 3},
+    "cool-down": {"first": "10m"},
+    "quorum": {"instances": 2}
+}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_serves_many_requests_opens_for_itself_where_it_takes_two() {
+    let service = Upstream::start().await;
+    let url = service.url("");
+    let environment = [
+        ("FUSEWIRE_UPSTREAM", url.as_str()),
+        ("FUSEWIRE_POLICY", QUORUM),
+    ];
+    let guard = Server::start_with_one(artefacts::GUARD, &environment).await;
+    service.say(Reply::status(503));
+    for attempts in ["", "", "", "0"] {
+        let answer = client().get(guard.url("/")).send().await.unwrap();
+        assert_eq!(header(&answer, "fusewire-attempts"), attempts);
+        if attempts == "0" {
+            let refused = answer.text().await.unwrap();
+            assert!(refused.contains("for this instance alone"), "{refused}");
+        }
+    }
+    assert_eq!((service.received().len(), guard.instances()), (3, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instances_that_have_one_name_are_one_in_a_quorum() {
+    let service = Upstream::start().await;
+    let url = service.url("");
+    let contents = Contents::increment();
+    let mut guards = Vec::new();
+    for name in ["guard-1", "guard-2"] {
+        let environment = [
+            ("FUSEWIRE_UPSTREAM", url.as_str()),
+            ("FUSEWIRE_PROVIDER", "service"),
+            ("FUSEWIRE_INSTANCE", name),
+            ("FUSEWIRE_POLICY", QUORUM),
+        ];
+        guards.push(Server::start(artefacts::GUARD, &environment, &contents).await);
+    }
+    service.say(Reply::status(503));
+    let attempts = async |guard: &Server| {
+        let answer = client().get(guard.url("/")).send().await.unwrap();
+        header(&answer, "fusewire-attempts").to_owned()
+    };
+    for _ in 0..4 {
+        assert_eq!(attempts(&guards[0]).await, "", "one of them has seen it");
+    }
+    assert_eq!(attempts(&guards[1]).await, "");
+    for guard in &guards {
+        assert_eq!(attempts(guard).await, "0", "both have");
+    }
+    assert_eq!(service.received().len(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]

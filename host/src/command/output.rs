@@ -24,6 +24,12 @@ impl Paint {
         }
     }
 
+    /// None, wherever it is written to.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self { on: false }
+    }
+
     pub(super) fn good(self, text: &str) -> String {
         self.with("32", text)
     }
@@ -100,6 +106,12 @@ pub(super) fn width() -> usize {
         Some(Ok((columns, _))) if columns > 0 => columns.into(),
         _ => WIDTH,
     }
+}
+
+/// How wide lines may be that nobody's program should find broken: `None` where what is written to
+/// is no terminal.
+pub(super) fn room() -> Option<usize> {
+    stdout().is_terminal().then(width)
 }
 
 /// Rows as columns that are as wide as what is in them; the last one may be of any width. Each row

@@ -155,7 +155,11 @@ impl Tally {
                 self.line(kind, format!("{domain}: probe {outcome}"));
             }
             EventKind::Store(why) => self.line(Kind::Testing, format!("{why}: {}", event.detail)),
-            EventKind::Ignored(_) | EventKind::Ordered(_) => {}
+            EventKind::Held(_) => self.line(Kind::Testing, format!("{domain}: {}", event.detail)),
+            EventKind::Ignored(_)
+            | EventKind::Ordered(_)
+            | EventKind::Alone(_)
+            | EventKind::Reshaped => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 
 use super::component::{ComponentEngine, Limits};
 use super::imports::HostState;
-use super::instance::{bindings, optional};
+use super::instance::{Places, bindings};
 use super::runtime::Runtime;
 use super::{LoadError, contract};
 
@@ -17,9 +17,7 @@ use super::{LoadError, contract};
 pub struct Compiled {
     pub(super) runtime: Arc<Runtime>,
     pub(super) pre: InstancePre<HostState>,
-    pub(super) policy: bindings::PolicyIndices,
-    /// `None`: it does not say what it looks at.
-    pub(super) evidence: Option<optional::SaysIndices>,
+    pub(super) places: Arc<Places>,
 }
 
 impl Compiled {
@@ -68,20 +66,18 @@ impl Compiled {
             types.exports(wasmtime).map(|(name, _)| name),
         )?;
         let mut linker = Linker::new(wasmtime);
-        bindings::Policy::add_to_linker::<_, HasSelf<HostState>>(&mut linker, |state| state)
+        bindings::Policy3::add_to_linker::<_, HasSelf<HostState>>(&mut linker, |state| state)
             .map_err(component_error)?;
         let pre = linker.instantiate_pre(component).map_err(component_error)?;
-        let policy = bindings::PolicyIndices::new(&pre).map_err(component_error)?;
-        let says = types
-            .exports(wasmtime)
-            .any(|(name, _)| contract::names(name, contract::EVIDENCE));
-        // It fails where what is there is of another shape.
-        let evidence = says.then(|| optional::SaysIndices::new(&pre)).transpose();
+        let has = |interface: &str| {
+            let mut exports = types.exports(wasmtime);
+            exports.any(|(name, _)| contract::names(name, interface))
+        };
+        let places = Arc::new(Places::find(&pre, has).map_err(component_error)?);
         Ok(Self {
             runtime,
             pre,
-            policy,
-            evidence: evidence.map_err(component_error)?,
+            places,
         })
     }
 

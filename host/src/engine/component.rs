@@ -21,17 +21,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fusewire_core::{
-    Description, Observation, OverrideError, Problem, Suspended, Target, Verdict, Wanted,
-};
+use fusewire_core::{Description, Observation, Problem, Suspended, Target, Verdict, Wanted};
 use wasmtime::{Store as WasmtimeStore, Trap};
 
 use super::budget::Budget;
 use super::evidence::{self, Kept};
 use super::imports::HostState;
-use super::instance::Instance;
+use super::instance::{Exports, Instance};
 use super::runtime::TICK;
-use super::{Answer, Call, Compiled, Engine, Fault, LoadError, Started, Tape, convert, sense};
+use super::{
+    Answer, Call, Compiled, Engine, Fault, LoadError, Started, Tape, attempt, convert, operator,
+    sense,
+};
 
 /// The policy that this host was built with: a component of the world `policy`.
 pub static BUILT_IN: &[u8] = include_bytes!(env!("FUSEWIRE_POLICY_WASM"));
@@ -137,8 +138,8 @@ impl ComponentEngine {
         let mut first = engine.bare_instance()?;
         let description = engine.call(&mut first, |instance| {
             instance
-                .policy
-                .fusewire_policy_lifecycle()
+                .exports
+                .lifecycle
                 .call_describe(&mut instance.store)
         })?;
         let description = convert::description(description);
@@ -210,30 +211,19 @@ impl ComponentEngine {
         store.limiter(|state| &mut state.budget);
         store.set_hostcall_fuel(HANDED_OVER_MAX);
         store.set_epoch_deadline(Self::ticks(self.limits.deadline));
-        match Instance::make(&self.compiled, &mut store) {
-            Ok((policy, evidence)) => Ok(Box::new(Instance {
-                store,
-                policy,
-                evidence,
-            })),
+        match Exports::make(&self.compiled, &mut store) {
+            Ok(exports) => Ok(Box::new(Instance { store, exports })),
             Err(error) => Err(self.fault(&error, &store.data().budget)),
         }
     }
 
     /// Asks what it looks at.
     fn ask_wanted(&self, target: &Target) -> Result<Wanted, Fault> {
-        let answer = self.with_instance(
-            None,
-            |Instance {
-                 store, evidence, ..
-             }| {
-                let target = convert::target_of_evidence(target);
-                evidence
-                    .as_ref()
-                    .map(|says| says.fusewire_policy_evidence().call_wanted(store, &target))
-                    .transpose()
-            },
-        )?;
+        let answer = self.with_instance(None, |Instance { store, exports }| {
+            let says = exports.evidence.as_ref();
+            says.map(|says| says.call_wanted(store, convert::target(target)))
+                .transpose()
+        })?;
         let Some(answer) = answer else {
             return Ok((*evidence::unsaid()).clone());
         };
@@ -249,8 +239,8 @@ impl ComponentEngine {
     ) -> Result<Vec<Problem>, Fault> {
         let problems = self.call(instance, |instance| {
             instance
-                .policy
-                .fusewire_policy_lifecycle()
+                .exports
+                .lifecycle
                 .call_configure(&mut instance.store, configuration)
         })?;
         Ok(problems.into_iter().map(convert::problem).collect())
@@ -364,10 +354,14 @@ impl Engine for ComponentEngine {
         drop(spare);
     }
 
+    fn sets_limits(&self) -> bool {
+        self.compiled.places.sets_limits()
+    }
+
     fn wanted(&self, target: &Target) -> Result<Arc<Wanted>, Fault> {
-        match &self.compiled.evidence {
-            Some(_) => self.looks_at.get_or_ask(target, || self.ask_wanted(target)),
-            None => Ok(evidence::unsaid()),
+        match self.compiled.places.says_what_it_looks_at() {
+            true => self.looks_at.get_or_ask(target, || self.ask_wanted(target)),
+            false => Ok(evidence::unsaid()),
         }
     }
 
@@ -379,11 +373,8 @@ impl Engine for ComponentEngine {
             convert::observation(observation, &seen),
         );
         let verdict = self.with_instance(None, |instance| {
-            instance.policy.fusewire_policy_classifier().call_classify(
-                &mut instance.store,
-                target,
-                observation,
-            )
+            let classifier = &instance.exports.classifier;
+            classifier.call_classify(&mut instance.store, target, observation)
         })?;
         let verdict = convert::verdict(verdict);
         sense::verdict(&verdict)?;
@@ -391,48 +382,20 @@ impl Engine for ComponentEngine {
     }
 
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault> {
-        let answer = self.with_instance(Some(tape), |Instance { store, policy, .. }| {
-            let breaker = policy.fusewire_policy_breaker();
-            Ok(match call {
-                Call::Admit(target, context) => breaker
-                    .call_admit(store, convert::target(target), convert::context(context))?
-                    .map(|admission| Answer::Admission(convert::admission(admission)))
-                    .map_err(convert::suspended),
-                Call::Settle(permit, ending, context) => breaker
-                    .call_settle(
-                        store,
-                        convert::permit(permit),
-                        convert::ending(ending),
-                        convert::context(context),
-                    )?
-                    .map(|events| Answer::Settled(convert::events(events)))
-                    .map_err(convert::suspended),
-                Call::Inspect(target, context) => breaker
-                    .call_inspect(store, convert::target(target), convert::context(context))?
-                    .map(|states| Answer::States(states.into_iter().map(convert::state).collect()))
-                    .map_err(convert::suspended),
-                Call::Order(domain, order, context) => {
-                    let order = order.as_ref().map(convert::order);
-                    let context = convert::context(context);
-                    match breaker.call_set_override(store, domain, order, context)? {
-                        Ok(events) => Ok(Answer::Ordered(Ok(convert::events(events)))),
-                        Err(error) => match convert::override_error(error) {
-                            OverrideError::Suspended(suspended) => Err(suspended),
-                            other => Ok(Answer::Ordered(Err(other))),
-                        },
-                    }
-                }
-                Call::Next(progress, verdict, context) => policy
-                    .fusewire_policy_planner()
-                    .call_next(
-                        store,
-                        convert::progress(progress),
-                        convert::judged(verdict),
-                        convert::context(context),
-                    )?
-                    .map(|step| Answer::Step(convert::step(step)))
-                    .map_err(convert::suspended),
-            })
+        let answer = self.with_instance(Some(tape), |Instance { store, exports }| match call {
+            Call::Admit(target, context) => attempt::admit(exports, store, target, context),
+            Call::Settle(permit, ending, timing, context) => {
+                attempt::settle(exports, store, permit, ending, *timing, context)
+            }
+            Call::Overdue(permit, context) => attempt::overdue(exports, store, permit, context),
+            Call::Inspect(target, context) => operator::inspect(exports, store, target, context),
+            Call::Order(domain, order, context) => {
+                operator::order(exports, store, domain, order.as_ref(), context)
+            }
+            Call::Explain(domain, context) => operator::explain(exports, store, domain, context),
+            Call::Next(progress, verdict, context) => {
+                attempt::next(exports, store, progress, verdict, context)
+            }
         })?;
         if let Ok(answer) = &answer {
             sense::answer(call, answer)?;

@@ -7,7 +7,7 @@
 use super::LoadError;
 
 /// The version of `wit/`.
-pub(crate) const VERSION: Version = Version(0, 1, 1);
+pub(crate) const VERSION: Version = Version(0, 1, 2);
 
 /// What the names of all interfaces of the contract begin with.
 pub(crate) const PACKAGE: &str = "fusewire:policy/";
@@ -19,11 +19,19 @@ pub(crate) const IMPORT: &str = "keyvalue";
 pub(crate) const EXPORTS: [&str; 4] = ["lifecycle", "classifier", "breaker", "planner"];
 
 /// What a policy may export besides, and is looked at here.
-pub(crate) const OPTIONAL: [&str; 1] = [EVIDENCE];
+pub(crate) const OPTIONAL: [&str; 3] = [EVIDENCE, ATTEMPTS, OPERATOR];
 
 /// What says what a policy looks at. Without it a policy gets all header fields and trailers, and no
 /// body.
 pub(crate) const EVIDENCE: &str = "evidence";
+
+/// What limits attempts, and is told how long they took. Without it a policy is asked by `breaker`,
+/// sets no limits and is told no latencies.
+pub(crate) const ATTEMPTS: &str = "attempts";
+
+/// What answers operators. Without it a policy gets orders without a share of enforcement, and is not
+/// asked why a domain stands as it does.
+pub(crate) const OPERATOR: &str = "operator";
 
 /// A version as Semantic Versioning has it, without what may stand behind its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,7 +160,7 @@ mod tests {
         assert_eq!(
             of(&[], &both[..1]),
             "the policy needs a newer host: it exports `fusewire:policy/breaker@0.2.0`, and this \
-             host's contract is 0.1.1"
+             host's contract is 0.1.2"
         );
     }
 

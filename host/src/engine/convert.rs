@@ -5,11 +5,10 @@ use fusewire_core as core;
 
 use super::evidence;
 use super::instance::bindings::exports::fusewire::policy::{
-    breaker as b, classifier as c, lifecycle as l, planner as p,
+    attempts as a, breaker as b, classifier as c, evidence as e, lifecycle as l, operator as o,
+    planner as p,
 };
 use super::instance::bindings::fusewire::policy::keyvalue as k;
-use super::instance::optional::exports::fusewire::policy::evidence as e;
-use super::instance::optional::fusewire::policy::classifier as ec;
 
 /// An enum whose members have the same names on both sides.
 macro_rules! same_names {
@@ -55,15 +54,6 @@ pub(super) fn target(from: &core::Target) -> c::TargetParam<'_> {
         provider: &from.provider,
         account: from.account.as_deref(),
         operation: from.operation.as_deref(),
-    }
-}
-
-/// The same for `evidence`, which has the contract's types under names of its own.
-pub(super) fn target_of_evidence(from: &core::Target) -> ec::Target {
-    ec::Target {
-        provider: from.provider.clone(),
-        account: from.account.clone(),
-        operation: from.operation.clone(),
     }
 }
 
@@ -174,6 +164,24 @@ pub(super) fn order(from: &core::OverrideOrder) -> b::OverrideOrderParam<'_> {
         who: &from.who,
         why: &from.why,
         until_ms: from.until_ms,
+    }
+}
+
+/// The same for `operator`, with the share that is enforced.
+pub(super) fn share_order(from: &core::OverrideOrder) -> o::Order<'_> {
+    o::Order {
+        mode: mode(from.mode),
+        enforce_percent: from.enforce_percent,
+        who: &from.who,
+        why: &from.why,
+        until_ms: from.until_ms,
+    }
+}
+
+pub(super) fn timing(from: core::Timing) -> a::Timing {
+    a::Timing {
+        latency_ms: from.latency_ms,
+        overdue: from.overdue,
     }
 }
 
@@ -289,35 +297,83 @@ pub(super) fn admission(from: b::Admission) -> core::Admission {
     core::Admission {
         decision: decision(from.decision),
         holds_until_ms: from.holds_until_ms,
+        limits: core::Limits::default(),
         events: events(from.events),
     }
 }
 
-fn event_kind(from: b::EventKind) -> core::EventKind {
-    match from {
-        b::EventKind::Transition(t) => core::EventKind::Transition(core::Transition {
-            before: phase(t.before),
-            after: phase(t.after),
-            rule: t.rule,
-            until_ms: t.until_ms,
-            openings: t.openings,
-        }),
-        b::EventKind::Probe(outcome) => core::EventKind::Probe(probe_outcome(outcome)),
-        b::EventKind::Ignored(reason) => core::EventKind::Ignored(ignored_reason(reason)),
-        b::EventKind::Ordered(mode) => core::EventKind::Ordered(mode.map(mode_answer)),
-        b::EventKind::Store(why) => core::EventKind::Store(why),
+/// As [`admission`], of `attempts`.
+pub(super) fn limited_admission(from: a::Admission) -> core::Admission {
+    core::Admission {
+        decision: decision(from.decision),
+        holds_until_ms: from.holds_until_ms,
+        limits: core::Limits {
+            total_ms: from.limits.total_ms,
+            overdue_ms: from.limits.overdue_ms,
+        },
+        events: all_events(from.events),
     }
 }
 
-pub(super) fn events(from: Vec<b::Event>) -> Vec<core::Event> {
-    from.into_iter()
-        .map(|event| core::Event {
-            domain: event.domain,
-            at_ms: event.at_ms,
-            kind: event_kind(event.kind),
-            detail: event.detail,
-        })
-        .collect()
+fn transition(from: b::Transition) -> core::Transition {
+    core::Transition {
+        before: phase(from.before),
+        after: phase(from.after),
+        rule: from.rule,
+        until_ms: from.until_ms,
+        openings: from.openings,
+    }
+}
+
+/// Events with the kinds that both sides have, and those that one of them has besides.
+macro_rules! events {
+    ($function:ident, $contract:ident, $($more:tt)*) => {
+        pub(super) fn $function(from: Vec<$contract::Event>) -> Vec<core::Event> {
+            use $contract::EventKind as From;
+            use core::EventKind as To;
+            let kind = |from| match from {
+                From::Transition(t) => To::Transition(transition(t)),
+                From::Probe(outcome) => To::Probe(probe_outcome(outcome)),
+                From::Ignored(reason) => To::Ignored(ignored_reason(reason)),
+                From::Ordered(mode) => To::Ordered(mode.map(mode_answer)),
+                From::Store(why) => To::Store(why),
+                $($more)*
+            };
+            let event = |event: $contract::Event| core::Event {
+                domain: event.domain,
+                at_ms: event.at_ms,
+                kind: kind(event.kind),
+                detail: event.detail,
+            };
+            from.into_iter().map(event).collect()
+        }
+    };
+}
+
+events!(events, b,);
+events!(all_events, a,
+    From::Alone(t) => To::Alone(transition(t)),
+    From::Held(until_ms) => To::Held(until_ms),
+    From::Reshaped => To::Reshaped,
+);
+
+pub(super) fn fact(from: o::Fact) -> core::Fact {
+    core::Fact {
+        subject: from.subject,
+        value: from.value,
+        says: from.says,
+    }
+}
+
+/// How much of refusals is enforced while an order to observe is in force. The contract's
+/// `domain-state` came before that was possible and has no place for it, so it is taken from the
+/// record; a record of another form says nothing of it.
+fn enforced(stored: Option<&str>) -> u32 {
+    let record = stored.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let percent = record
+        .as_ref()
+        .and_then(|record| record["override"]["enforce"].as_u64());
+    percent.map_or(0, |percent| u32::try_from(percent.min(100)).unwrap_or(100))
 }
 
 pub(super) fn state(from: b::DomainState) -> core::DomainState {
@@ -335,6 +391,10 @@ pub(super) fn state(from: b::DomainState) -> core::DomainState {
         }),
         order: from.order.map(|order| core::OverrideOrder {
             mode: mode_answer(order.mode),
+            enforce_percent: match order.mode {
+                b::OverrideMode::Observe => enforced(from.stored.as_deref()),
+                _ => 0,
+            },
             who: order.who,
             why: order.why,
             until_ms: order.until_ms,

@@ -12,6 +12,8 @@
 //! | `sense` | what of a policy's answers the contract leaves it no choice about |
 //! | [`evidence`] | what a policy looks at |
 //! | `contract` | which contract a component is of |
+//! | `attempt` | questions about attempts, to policies with and without limits |
+//! | `operator` | operators' questions, to policies with and without answers of their own |
 //! | `instance` | one instance of a component, and the bindings that are made from `wit/` |
 //! | `imports` | what a component's imports see |
 //! | `convert` | the component's types and the core's |
@@ -20,6 +22,7 @@
 //! so it can be made again with the same arguments: that is how a synchronous policy runs on an
 //! asynchronous store (`wit/package.wit`, "Suspension").
 
+mod attempt;
 mod budget;
 mod compiled;
 pub mod component;
@@ -29,6 +32,7 @@ pub mod evidence;
 mod imports;
 mod instance;
 pub mod native;
+mod operator;
 pub mod replay;
 mod runtime;
 mod sense;
@@ -37,8 +41,8 @@ pub mod tape;
 use std::sync::Arc;
 
 use fusewire_core::{
-    Admission, Context, Description, DomainState, Ending, Event, Observation, OverrideError,
-    OverrideOrder, Permit, Problem, Progress, Step, Suspended, Target, Verdict, Wanted,
+    Admission, Context, Description, DomainState, Ending, Event, Fact, Observation, OverrideError,
+    OverrideOrder, Permit, Problem, Progress, Step, Suspended, Target, Timing, Verdict, Wanted,
 };
 
 pub use self::compiled::{Compiled, Started};
@@ -50,14 +54,19 @@ pub use self::tape::Tape;
 /// One call of an export that may touch the store, with all its arguments.
 #[derive(Debug, Clone)]
 pub enum Call {
-    /// `breaker.admit`
+    /// `attempts.admit`, or `breaker.admit` of a policy without it.
     Admit(Target, Context),
-    /// `breaker.settle`
-    Settle(Permit, Ending, Context),
+    /// `attempts.settle`, or `breaker.settle` of a policy without it, which is told no timing.
+    Settle(Permit, Ending, Timing, Context),
+    /// `attempts.overdue`. A policy without it is not told, and nothing happens.
+    Overdue(Permit, Context),
     /// `breaker.inspect`
     Inspect(Target, Context),
-    /// `breaker.set-override`
+    /// `operator.set-order`, or `breaker.set-override` of a policy without it, for which an order
+    /// with a share of enforcement is not valid.
     Order(String, Option<OverrideOrder>, Context),
+    /// `operator.explain`, or what `breaker.inspect` says, of a policy without it.
+    Explain(String, Context),
     /// `planner.next`
     Next(Progress, Verdict, Context),
 }
@@ -67,12 +76,14 @@ pub enum Call {
 pub enum Answer {
     /// Of [`Call::Admit`].
     Admission(Admission),
-    /// Of [`Call::Settle`].
+    /// Of [`Call::Settle`] and [`Call::Overdue`].
     Settled(Vec<Event>),
     /// Of [`Call::Inspect`].
     States(Vec<DomainState>),
     /// Of [`Call::Order`]. Never [`OverrideError::Suspended`]: that is a suspension.
     Ordered(Result<Vec<Event>, OverrideError>),
+    /// Of [`Call::Explain`]. Never [`OverrideError::Suspended`]: that is a suspension.
+    Facts(Result<Vec<Fact>, OverrideError>),
     /// Of [`Call::Next`].
     Step(Step),
 }
@@ -167,6 +178,11 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The policy failed; see [`Fault`].
     fn run(&self, call: &Call, tape: &mut Tape) -> Result<Result<Answer, Suspended>, Fault>;
+
+    /// Whether the policy sets limits to attempts. Where it does not, a probe's is for the host to set.
+    fn sets_limits(&self) -> bool {
+        true
+    }
 
     /// It has been replaced: what it keeps ready for later calls is of no more use. Calls that
     /// began with it still come.

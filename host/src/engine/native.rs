@@ -57,9 +57,12 @@ impl Engine for NativeEngine {
             Call::Admit(target, context) => {
                 policy.admit(tape, target, context).map(Answer::Admission)
             }
-            Call::Settle(permit, ending, context) => policy
-                .settle(tape, permit, ending, context)
+            Call::Settle(permit, ending, timing, context) => policy
+                .settle(tape, permit, ending, timing, context)
                 .map(Answer::Settled),
+            Call::Overdue(permit, context) => {
+                policy.overdue(tape, permit, context).map(Answer::Settled)
+            }
             Call::Inspect(target, context) => {
                 policy.inspect(tape, target, context).map(Answer::States)
             }
@@ -69,6 +72,10 @@ impl Engine for NativeEngine {
                     answer => Ok(Answer::Ordered(answer)),
                 }
             }
+            Call::Explain(domain, context) => match policy.explain_domain(tape, domain, context) {
+                Err(OverrideError::Suspended(suspended)) => Err(suspended),
+                answer => Ok(Answer::Facts(answer)),
+            },
             Call::Next(progress, verdict, context) => {
                 policy.next(progress, verdict, context).map(Answer::Step)
             }

@@ -5,7 +5,8 @@
 //! without end is a breach of contract, like any other.
 
 use fusewire_core::{
-    Admission, Decision, Description, Event, EventKind, Progress, Step, Target, Verdict, Wanted,
+    Admission, Decision, Description, Event, EventKind, Fact, Limits, Progress, Step, Target,
+    Transition, Verdict, Wanted,
 };
 
 use super::evidence::BODY_BYTES_MAX;
@@ -23,6 +24,9 @@ const SENTENCE_MAX_BYTES: usize = 4096;
 
 /// The most events of one call: an outcome brings about a few for each of three domains.
 const EVENTS_MAX: usize = 64;
+
+/// The most facts about one domain: `wit/operator.wit`.
+const FACTS_MAX: usize = 64;
 
 /// The most attempts at one provider in one call: twice what the built-in policy can be set to.
 const ATTEMPTS_MAX: u32 = 20;
@@ -85,7 +89,10 @@ pub(super) fn verdict(verdict: &Verdict) -> Result<(), Fault> {
 pub(super) fn answer(call: &Call, answer: &Answer) -> Result<(), Fault> {
     match (call, answer) {
         (Call::Admit(target, _), Answer::Admission(admission)) => admitted(target, admission),
-        (Call::Settle(permit, ..), Answer::Settled(told)) => events(&permit.target, told),
+        (Call::Settle(permit, ..) | Call::Overdue(permit, ..), Answer::Settled(told)) => {
+            events(&permit.target, told)
+        }
+        (Call::Explain(..), Answer::Facts(Ok(told))) => facts(told),
         (Call::Next(progress, ..), Answer::Step(step)) => next(progress, step),
         _ => Ok(()),
     }
@@ -106,9 +113,38 @@ fn admitted(target: &Target, admission: &Admission) -> Result<(), Fault> {
             sentence("the detail of its refusal", &refusal.detail)?;
             domain(target, &refusal.domain)?;
         }
-        Decision::Allowed(_) => {}
+        Decision::Allowed(_) => limits(admission.limits)?,
     }
     events(target, &admission.events)
+}
+
+/// An attempt without any time could never be made, and one that is overdue from its beginning on
+/// would be told of before it was sent.
+fn limits(limits: Limits) -> Result<(), Fault> {
+    for (what, limit) in [
+        ("may last", limits.total_ms),
+        ("is overdue after", limits.overdue_ms),
+    ] {
+        if limit == Some(0) {
+            return breach(format!("a call that it admits {what} 0 ms"));
+        }
+    }
+    Ok(())
+}
+
+fn facts(told: &[Fact]) -> Result<(), Fault> {
+    if told.len() > FACTS_MAX {
+        return breach(format!(
+            "it tells {} facts of one domain, and may tell {FACTS_MAX}",
+            told.len()
+        ));
+    }
+    for fact in told {
+        name("the subject of its fact", &fact.subject)?;
+        name("the value of its fact", &fact.value)?;
+        sentence("what it says of its fact", &fact.says)?;
+    }
+    Ok(())
 }
 
 fn events(target: &Target, told: &[Event]) -> Result<(), Fault> {
@@ -120,7 +156,8 @@ fn events(target: &Target, told: &[Event]) -> Result<(), Fault> {
     }
     for event in told {
         match &event.kind {
-            EventKind::Transition(transition) => name("the rule of its event", &transition.rule)?,
+            EventKind::Transition(Transition { rule, .. })
+            | EventKind::Alone(Transition { rule, .. }) => name("the rule of its event", rule)?,
             EventKind::Store(why) => sentence("what it tells of the store", why)?,
             _ => {}
         }

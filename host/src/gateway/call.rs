@@ -249,10 +249,9 @@ impl Call<'_> {
 
     async fn ask(&self, provider: &Provider, url: &Url, now: &Try) -> Asked {
         let limits = provider.upstream.limits();
-        let total = if now.probe {
-            limits.probe
-        } else {
-            limits.total
+        let total = match now.probe {
+            true => limits.probe.min(now.limit),
+            false => now.limit,
         };
         let left = self.left();
         if left == Some(Duration::ZERO) {

@@ -123,6 +123,6 @@ impl Relay {
         let mut seen = observe(&self.guard, &self.facts, head, failure, looked, waited);
         seen.delivered_partial = true;
         let verdict = permit.classify(&self.facts.target, &seen);
-        permit.settle(verdict);
+        permit.settle_timed(verdict, waited);
     }
 }

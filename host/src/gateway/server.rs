@@ -27,6 +27,7 @@ use crate::guard::{Guard, Observer};
 use crate::logging::TransitionLog;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::policy::Rollout;
+use crate::store::redis::{ClockWatch, RedisLimits};
 use crate::store::{MemoryStore, MergedStore, RedisStore, Store, WatchedStore};
 
 /// How long what was given up at the end of the grace may take to say so.
@@ -171,10 +172,11 @@ impl Builder {
         };
         let (store, watched) = match self.store {
             Some(store) => (store, None),
-            None => store(&config.store).await?,
+            None => store(&config.store, config.live_domains).await?,
         };
         let targets: Vec<Target> = config.providers.iter().map(|p| p.target.clone()).collect();
-        let metrics = Arc::new(Metrics::new(&targets, Arc::clone(&store), watched));
+        let metrics = Metrics::new(&targets, Arc::clone(&store), watched);
+        let metrics = Arc::new(metrics.live_domains(config.live_domains));
 
         let mut guard = Guard::builder(engine, store)
             .prefix(&config.policy.prefix)
@@ -374,12 +376,17 @@ fn replacement(shared: &Arc<Shared>, config: &RolloutConfig) -> Result<Router, S
 /// The store, and again as what watches it where it is not in this process.
 type Stores = (Arc<dyn Store>, Option<Arc<WatchedStore>>);
 
-async fn store(config: &StoreConfig) -> Result<Stores, StartError> {
+async fn store(config: &StoreConfig, live_domains: usize) -> Result<Stores, StartError> {
     let Some(url) = &config.url else {
-        return Ok((Arc::new(MemoryStore::new()), None));
+        let memory = MemoryStore::new().live_domains(live_domains);
+        return Ok((Arc::new(memory), None));
     };
     let url = url.reveal().map_err(unusable("store.url"))?;
-    let redis = RedisStore::connect(&url)
+    let clock = ClockWatch {
+        warning: config.clock_warning,
+        ..ClockWatch::default()
+    };
+    let redis = RedisStore::connect_with(&url, RedisLimits::default(), clock)
         .await
         .map_err(|error| unusable("store.url")(error.to_string()))?;
     let watched = WatchedStore::new(Arc::new(redis), config.timeout);

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fusewire_core::Decision;
+use fusewire_core::{Decision, Limits};
 
-use super::{Admitted, Guard};
+use super::{Admitted, CallFacts, Guard};
 use crate::engine::{Answer, Call, Fault};
 
 /// An admission under way. Where the caller goes away before it has its answer, it is asked to its
@@ -14,6 +14,7 @@ use crate::engine::{Answer, Call, Fault};
 /// is over.
 pub(super) struct Asking {
     guard: Guard,
+    facts: CallFacts,
     /// `None`: answered.
     asking: Option<Question>,
 }
@@ -21,10 +22,11 @@ pub(super) struct Asking {
 type Question = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
 
 impl Asking {
-    pub(super) fn new(guard: &Guard, call: Call) -> Self {
+    pub(super) fn new(guard: &Guard, call: Call, facts: &CallFacts) -> Self {
         let asked = guard.clone();
         Self {
             guard: guard.clone(),
+            facts: facts.clone(),
             asking: Some(Box::pin(async move { asked.ask(&call).await })),
         }
     }
@@ -50,7 +52,7 @@ impl Drop for Asking {
         let Some(asking) = self.asking.take() else {
             return;
         };
-        let guard = self.guard.clone();
+        let (guard, facts) = (self.guard.clone(), self.facts.clone());
         let settling = &self.guard.inner.settling;
         let Some(runtime) = settling.runtime() else {
             return;
@@ -61,7 +63,8 @@ impl Drop for Asking {
             };
             guard.events(&admission.events);
             if let Decision::Allowed(permit) = admission.decision {
-                drop(Admitted::new(guard, Some(permit)));
+                // Nobody makes the call, so it has no limits.
+                drop(Admitted::new(guard, permit, facts, Limits::default()));
             }
         });
     }

@@ -30,8 +30,11 @@ pub struct Try {
     pub candidate: usize,
     /// Which attempt at it, from one.
     pub attempt: u32,
-    /// Whether it is the fleet's probe: a shorter time limit is in order.
+    /// Whether it is the fleet's probe.
     pub probe: bool,
+    /// The longest that it may last: the candidate's limit, or less where the policy says so, as of
+    /// a probe.
+    pub limit: Duration,
     /// What to gather of it: [`Guard::wanted`].
     pub wanted: Arc<Wanted>,
 }
@@ -197,6 +200,7 @@ impl Guard {
                 candidate: index,
                 attempt: attempts,
                 probe,
+                limit: admitted.limit(candidate.limit),
                 wanted: self.wanted(&candidate.target),
             })
             .await;
@@ -215,11 +219,12 @@ impl Guard {
             let unsettled = if still_coming && value.is_some() && !probe {
                 Some(admitted)
             } else {
-                admitted.settle(verdict.clone());
+                admitted.settle_seen(verdict.clone(), &observation);
                 None
             };
             let step = self.next(progress, verdict.clone(), &facts).await;
             if let (Step::Done, Some(value)) = (&step, value) {
+                let unsettled = unsettled.map(Admitted::left_to_its_caller);
                 return Asked::Given(Given {
                     value,
                     candidate: index,
@@ -233,7 +238,7 @@ impl Guard {
             let detail = verdict.reason.clone();
             let reason = reason(&observation, &verdict);
             if let Some(admitted) = unsettled {
-                admitted.settle(verdict);
+                admitted.settle_seen(verdict, &observation);
             }
             if let Step::Retry(delay_ms) = step {
                 tokio::time::sleep(Duration::from_millis(delay_ms)).await;
@@ -266,6 +271,10 @@ fn reason(observation: &Observation, verdict: &Verdict) -> SkipReason {
     }
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a call, and it is taken apart at once"
+)]
 enum Asked<T> {
     Given(Given<T>),
     Skipped { skip: Skip, give_up: bool },

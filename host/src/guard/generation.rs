@@ -166,6 +166,8 @@ pub enum Asked {
 pub enum Kind {
     /// Whether a call may be made.
     Admit,
+    /// That a call is under way for longer than it should be.
+    Overdue,
     /// How a call ended.
     Settle,
     /// What is next in a logical call.
@@ -181,8 +183,9 @@ impl Kind {
         match call {
             Call::Admit(..) => Self::Admit,
             Call::Settle(..) => Self::Settle,
+            Call::Overdue(..) => Self::Overdue,
             Call::Next(..) => Self::Next,
-            Call::Inspect(..) | Call::Order(..) => Self::Operator,
+            Call::Inspect(..) | Call::Order(..) | Call::Explain(..) => Self::Operator,
         }
     }
 
@@ -191,6 +194,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Admit => "admit",
+            Self::Overdue => "overdue",
             Self::Settle => "settle",
             Self::Next => "next",
             Self::Classify => "classify",

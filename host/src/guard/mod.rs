@@ -7,6 +7,7 @@
 //! | [`generation`] | which policy decides a call |
 //! | `evidence` | what to gather of an attempt |
 //! | [`chain`] | a whole logical call over a chain of providers |
+//! | `overdue` | calls that are still under way when they should be over |
 //! | `question` | one question to the policy, and who is told of it |
 //! | `fallback` | what is done where there is no policy to decide it |
 //! | [`observer`] | what others may listen to: events, refusals, faults |
@@ -46,6 +47,7 @@ mod evidence;
 mod fallback;
 pub mod generation;
 pub mod observer;
+mod overdue;
 mod question;
 mod settling;
 
@@ -53,12 +55,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusewire_core::{
-    Context, Decision, DomainState, Event, Observation, OverrideError, OverrideOrder, Progress,
-    Refusal, Step, Target, Verdict,
+    Context, Decision, DomainState, Event, Fact, Limits, Observation, OverrideError, OverrideOrder,
+    Permit, Progress, Refusal, Step, Target, Verdict,
 };
 
 use crate::engine::{Answer, Call, Engine, Fault};
-use crate::store::Store;
+use crate::store::{LocalStore, Store};
 
 pub use self::admitted::Admitted;
 use self::asking::Asking;
@@ -68,6 +70,7 @@ use self::fallback::{NO_POLICY, without_planner, without_policy};
 use self::generation::{Asked, Decided, Kind};
 pub use self::generation::{Generation, Generations};
 pub use self::observer::{Notice, Observer};
+use self::overdue::Overdue;
 use self::settling::Settling;
 
 /// How long one operation of the store is waited for. Far below any provider's time limit, far
@@ -77,8 +80,15 @@ pub const STORE_PATIENCE: Duration = Duration::from_millis(50);
 /// The default prefix of every key.
 pub const DEFAULT_PREFIX: &str = "fusewire";
 
+/// The part of its time that a probe gets where the policy leaves that to the host, one in so many: as
+/// the policy built in has it.
+const PROBE_PART: u32 = 2;
+
+/// What is told of a policy that answers something else than it was asked.
+const ANOTHER_CALL: &str = "the policy answered another call";
+
 /// What is known of a call before it is made.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFacts {
     /// The longest that one attempt may last; a probe's lease lasts at least as long.
     pub limit: Option<Duration>,
@@ -105,6 +115,7 @@ struct Inner {
     observers: Vec<Arc<dyn Observer>>,
     entropy: Entropy,
     settling: Arc<Settling>,
+    overdue: Arc<Overdue>,
 }
 
 /// What a [`Guard`] is made with.
@@ -154,13 +165,14 @@ impl Builder {
         Guard {
             inner: Arc::new(Inner {
                 generations: Arc::new(Generations::new(self.engine)),
-                store: self.store,
+                store: Arc::new(LocalStore::new(self.store, &self.prefix)),
                 prefix: self.prefix,
                 instance: self.instance,
                 patience: self.patience,
                 observers: self.observers,
                 entropy: Entropy::default(),
                 settling: Arc::default(),
+                overdue: Arc::default(),
             }),
             pinned: None,
         }
@@ -245,9 +257,7 @@ impl Guard {
             now_ms: self.now_ms(),
             entropy: self.inner.entropy.next(),
             instance: self.inner.instance.clone(),
-            call_limit_ms: facts
-                .limit
-                .map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
+            call_limit_ms: facts.limit.map(millis),
             fingerprint: facts.fingerprint,
         }
     }
@@ -280,7 +290,7 @@ impl Guard {
         self.inner.settling.settle_here();
         let call = Call::Admit(target.clone(), self.context(facts));
         let guard = self.pinned(&target.provider);
-        let admission = match Asking::new(&guard, call).await {
+        let admission = match Asking::new(&guard, call, facts).await {
             Ok(Answer::Admission(admission)) => admission,
             Ok(_) => {
                 let fault = Fault::Contract("it answered another call".into());
@@ -290,7 +300,10 @@ impl Guard {
         };
         self.events(&admission.events);
         match admission.decision {
-            Decision::Allowed(permit) => Ok(Admitted::new(guard, Some(permit))),
+            Decision::Allowed(permit) => {
+                let limits = guard.limits(admission.limits, &permit, facts);
+                Ok(Admitted::new(guard, permit, facts.clone(), limits))
+            }
             Decision::Refused(refusal) => {
                 self.notice(&Notice::Refused {
                     target,
@@ -303,7 +316,22 @@ impl Guard {
 
     fn unguarded(&self, during: &'static str, fault: &Fault) -> Admitted {
         self.fault(during, fault);
-        Admitted::new(self.clone(), None)
+        Admitted::unguarded(self.clone())
+    }
+
+    /// What this call's time is limited to. A policy that knows nothing of limits leaves a probe's to
+    /// the host.
+    fn limits(&self, set: Limits, permit: &Permit, facts: &CallFacts) -> Limits {
+        let generation = self.generation(&permit.target.provider);
+        let is_known = || generation.engine().is_none_or(|it| it.sets_limits());
+        if !permit.probe || set.total_ms.is_some() || is_known() {
+            return set;
+        }
+        let share = facts.limit.map(|limit| millis(limit / PROBE_PART).max(1));
+        Limits {
+            total_ms: share,
+            ..set
+        }
     }
 
     /// Judges one attempt by the policy that decides now; [`Admitted::classify`] does so by the one
@@ -385,15 +413,29 @@ impl Guard {
                 self.events(&events);
                 Ok(())
             }
-            Ok(Answer::Ordered(Err(OverrideError::Store(why) | OverrideError::Invalid(why)))) => {
-                Err(why)
-            }
-            Ok(Answer::Ordered(Err(OverrideError::Contended))) => {
-                Err("the record changed each time it was about to be written; try again".into())
-            }
-            Ok(_) => Err("the policy answered another call".into()),
+            Ok(Answer::Ordered(Err(error))) => Err(not_done(error)),
+            Ok(_) => Err(ANOTHER_CALL.into()),
             Err(fault) => {
                 self.fault("set-override", &fault);
+                Err(fault.to_string())
+            }
+        }
+    }
+
+    /// Tells why a domain (`provider`, `provider@account`, `provider/operation`) stands as it does,
+    /// the most important first. Changes nothing. Cancel-safe.
+    ///
+    /// # Errors
+    /// A sentence that says why there is no answer: the name is not valid, or the store is out of
+    /// reach.
+    pub async fn explain(&self, domain: &str) -> Result<Vec<Fact>, String> {
+        let call = Call::Explain(domain.into(), self.context(&CallFacts::default()));
+        match self.ask(&call).await {
+            Ok(Answer::Facts(Ok(facts))) => Ok(facts),
+            Ok(Answer::Facts(Err(error))) => Err(not_done(error)),
+            Ok(_) => Err(ANOTHER_CALL.into()),
+            Err(fault) => {
+                self.fault("explain", &fault);
                 Err(fault.to_string())
             }
         }
@@ -403,5 +445,21 @@ impl Guard {
     /// Cancel-safe.
     pub async fn settled(&self) {
         self.inner.settling.idle().await;
+    }
+}
+
+/// A span in whole milliseconds.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why a policy did not do what an operator asked for.
+fn not_done(error: OverrideError) -> String {
+    match error {
+        OverrideError::Store(why) | OverrideError::Invalid(why) => why,
+        OverrideError::Contended => {
+            "the record changed each time it was about to be written; try again".into()
+        }
+        OverrideError::Suspended(_) => "the store has not answered".into(),
     }
 }

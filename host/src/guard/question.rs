@@ -35,8 +35,8 @@ impl Guard {
         let inner = &self.inner;
         let provider = match call {
             Call::Admit(target, _) | Call::Inspect(target, _) => &*target.provider,
-            Call::Settle(permit, ..) => &*permit.target.provider,
-            Call::Order(domain, ..) => provider_of(domain),
+            Call::Settle(permit, ..) | Call::Overdue(permit, ..) => &*permit.target.provider,
+            Call::Order(domain, ..) | Call::Explain(domain, ..) => provider_of(domain),
             Call::Next(progress, ..) => &*progress.target.provider,
         };
         let generation = self.generation(provider);

@@ -1,5 +1,13 @@
 //! What is counted, in the Prometheus text format.
 //!
+//! | module | subject |
+//! |---|---|
+//! | `domains` | which domains have series, within the limit |
+//! | `series` | what is counted of one domain |
+//! | `written` | the series of domains, as they are written |
+//! | `look` | looking at phases as the store has them |
+//! | `state` | the state of the store, its clock and the policies |
+//!
 //! A [`Metrics`] is an [`Observer`]: it counts what a guard tells it. What has a state rather
 //! than a count (a domain's phase, the store's mode) is kept as that state and written as one
 //! gauge for each value, 0 or 1, so that no gauge can be left at 1 for a state long gone.
@@ -8,12 +16,16 @@
 //! |---|---|
 //! | `fusewire_domain_phase` | domain, phase |
 //! | `fusewire_transitions_total` | domain, before, after, rule |
+//! | `fusewire_own_transitions_total` | as above, of this host's own breaker |
+//! | `fusewire_holds_total` | domain |
 //! | `fusewire_probes_total` | domain, outcome |
 //! | `fusewire_refusals_total` | domain, reason |
 //! | `fusewire_ignored_outcomes_total` | domain, reason |
 //! | `fusewire_attempts_total` | provider, outcome, effect |
 //! | `fusewire_timeouts_total` | provider, limit |
 //! | `fusewire_without_store_total` | domain |
+//! | `fusewire_domains_live`, `fusewire_domains_limit` | |
+//! | `fusewire_domains_evicted_total`, `fusewire_domains_left_out_total` | |
 //! | `fusewire_policy_faults_total` | during |
 //! | `fusewire_policy_info` | digest, name, version: 1 for the one that serves |
 //! | `fusewire_policy_generation`, `fusewire_policy_on_probation`, `fusewire_policies_lingering` | |
@@ -22,29 +34,52 @@
 //! | `fusewire_policy_compared_total`, `fusewire_policy_differences_total` | of the candidate in the shadow; from 0 for each |
 //! | `fusewire_store_mode` | mode |
 //! | `fusewire_store_errors_total`, `fusewire_store_spared_total`, `fusewire_store_mode_changes_total` | |
+//! | `fusewire_clock_offset_seconds` | |
 //! | `fusewire_answers_total` | route, provider (`none`: the gateway's 503) |
 //! | `fusewire_exchanges_total` | outcome |
 //! | `fusewire_fallbacks_total` | route, provider that was passed over, reason |
+//!
+//! # Domains without end
+//!
+//! Series with a `domain` or a `provider` are those of at most [`Metrics::live_domains`] domains.
+//! Past that the closed, idle domain that was called least recently goes for one that comes, and
+//! *all* its series with it: its phases and its counters. A domain stays that is open or half-open,
+//! held, under an order, or configured. For whoever reads the series:
+//!
+//! - A domain that is gone has no `fusewire_domain_phase`, and is closed. Write
+//!   `fusewire_domain_phase{phase="open"} == 1`, never `... == 0` or `absent(...)`.
+//! - When it is called again its counters begin at zero again, as after a restart, which `rate()`
+//!   and `increase()` take into account; a counter that is looked at by its value is too small.
+//! - Where `fusewire_domains_evicted_total` grows all the time, more domains are in use than the
+//!   limit has room for, and the counters of each tell little: raise the limit, or sum by
+//!   `provider` over targets that are calls of one.
+//! - Where `fusewire_domains_left_out_total` grows, every domain there is must stay, and what came
+//!   is guarded like any other and has no series. The log has its transitions.
+//!
+//! Configured domains have their probes and refusals at zero from the start; others have a count
+//! from the first time on that there is something to count.
 
+mod domains;
+mod look;
+mod series;
 mod state;
+mod written;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use fusewire_core::{Event, EventKind, Phase, ProbeOutcome, RefusalReason, Target};
-use futures_util::future::join_all;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, prometheus_text};
-use prometheus_client::metrics::MetricType;
+use fusewire_core::{Event, EventKind, Phase, Refusal, RefusalReason, Target, Verdict};
+use prometheus_client::encoding::prometheus_text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use self::state::{Followed, PolicyState, StoreState};
-use crate::guard::{Guard, Notice, Observer};
+use self::domains::Domains;
+use self::series::{Series, raise};
+use self::state::{ClockState, Followed, PolicyState, StoreState};
+use self::written::Written;
+use crate::guard::{Notice, Observer};
 use crate::policy::Status;
 use crate::store::{Store, WatchedStore};
 
@@ -58,15 +93,9 @@ type Counts<const N: usize> = Family<Labels<N>, Counter>;
 /// What is counted.
 pub struct Metrics {
     registry: Registry,
-    phases: Arc<Phases>,
+    domains: Arc<Domains>,
+    store: Arc<dyn Store>,
     rollout: Followed,
-    transitions: Counts<4>,
-    probes: Counts<2>,
-    refusals: Counts<2>,
-    ignored: Counts<2>,
-    attempts: Counts<3>,
-    timeouts: Counts<2>,
-    without_store: Counts<1>,
     faults: Counts<1>,
     answers: Counts<2>,
     fallbacks: Counts<3>,
@@ -83,54 +112,45 @@ impl Metrics {
         watched: Option<Arc<WatchedStore>>,
     ) -> Self {
         let mut registry = Registry::with_prefix("fusewire");
-        let phases = Arc::new(Phases::default());
-        registry.register_collector(Box::new(Arc::clone(&phases)));
-        registry.register_collector(Box::new(StoreState { store, watched }));
+        let domains = Arc::new(Domains::default());
+        for target in targets {
+            for domain in target.domains().unwrap_or_default() {
+                domains.configure(&domain.name());
+            }
+        }
+        registry.register_collector(Box::new(Written(Arc::clone(&domains))));
+        registry.register_collector(Box::new(ClockState(Arc::clone(&store))));
+        registry.register_collector(Box::new(StoreState {
+            store: Arc::clone(&store),
+            watched,
+        }));
         let rollout = Arc::default();
         registry.register_collector(Box::new(PolicyState(Arc::clone(&rollout))));
         let mut counts = Declare(&mut registry);
-        let metrics = Self {
-            phases,
+        Self {
+            domains,
+            store,
             rollout,
-            transitions: counts.family("transitions", "Changes of a breaker's phase that this host brought about, by the rule that asked for them."),
-            probes: counts.family("probes", "Probes of half-open domains, by what became of them."),
-            refusals: counts.family("refusals", "Calls that were refused without an attempt."),
-            ignored: counts.family("ignored_outcomes", "Outcomes that changed nothing, since they came too late or belong to nobody."),
-            attempts: counts.family("attempts", "Attempts at a provider, by what they mean."),
-            timeouts: counts.family("timeouts", "Attempts that ran out of time, by the limit that fired."),
-            without_store: counts.family("without_store", "Decisions that were made, or outcomes that were lost, because the store did not do its part."),
             faults: counts.family("policy_faults", "Failures of the policy itself, each of which let a call through."),
             answers: counts.family("answers", "Answers to callers, by the provider that gave them."),
             fallbacks: counts.family("fallbacks", "Providers of a chain that were passed over, by the reason."),
             exchanges: counts.family("exchanges", "Exchanges with runtimes that have no access to the store themselves, by how they ended."),
             registry,
-        };
-        for domain in targets.iter().flat_map(domains) {
-            metrics.phases.set(&domain, Phase::Closed);
-            for outcome in ProbeOutcome::ALL {
-                let _ = metrics.probes.get_or_create(&probe(&domain, *outcome));
-            }
-            for reason in RefusalReason::ALL {
-                let _ = metrics.refusals.get_or_create(&refusal(&domain, *reason));
-            }
         }
-        metrics
+    }
+
+    /// How many domains may have series of their own, those aside that must not be forgotten: see
+    /// the [module](self). By default [`LIVE_DOMAINS`](crate::live::LIVE_DOMAINS).
+    #[must_use]
+    pub fn live_domains(self, limit: usize) -> Self {
+        self.domains.set_limit(limit);
+        self
     }
 
     /// Tells of the policies as well that serve, and are on their way to.
     pub fn follow(&self, rollout: tokio::sync::watch::Receiver<Status>) {
         let mut followed = self.rollout.lock().unwrap_or_else(PoisonError::into_inner);
         *followed = Some(rollout);
-    }
-
-    /// Looks at the phases as the store has them, so that those are seen which other hosts
-    /// brought about, and openings whose time is over. Takes no longer than a question to the
-    /// policy may; what the store does not answer for stays as it was known last.
-    pub async fn look(&self, guard: &Guard, targets: &[Target]) {
-        let states = join_all(targets.iter().map(|target| guard.inspect(target))).await;
-        for state in states.iter().flatten() {
-            self.phases.set(&state.domain, state.phase);
-        }
     }
 
     /// Everything, in the Prometheus text format.
@@ -167,32 +187,70 @@ impl Metrics {
         self.fallbacks.get_or_create(&labels).inc();
     }
 
+    /// Something has happened to a domain.
+    fn told(&self, domain: &str, change: impl FnOnce(&mut Series)) {
+        self.domains.told(domain, || self.store.now_ms(), change);
+    }
+
     fn event(&self, event: &Event) {
-        let domain = || ("domain", owned(&event.domain));
-        match &event.kind {
+        self.told(&event.domain, |series| match &event.kind {
             EventKind::Transition(transition) => {
-                self.phases.set(&event.domain, transition.after);
-                let labels = [
-                    domain(),
-                    ("before", transition.before.name().into()),
-                    ("after", transition.after.name().into()),
-                    ("rule", owned(&transition.rule)),
-                ];
-                self.transitions.get_or_create(&labels).inc();
+                series.transition(transition.before, transition.after, &transition.rule);
             }
-            EventKind::Probe(outcome) => {
-                self.probes
-                    .get_or_create(&probe(&event.domain, *outcome))
-                    .inc();
+            EventKind::Probe(outcome) => series.seldom().probe(*outcome),
+            EventKind::Ignored(reason) => series.seldom().ignored(*reason),
+            EventKind::Store(_) => raise(&mut series.seldom().without_store),
+            // Until when is seen at the next look.
+            EventKind::Ordered(Some(_)) => series.kept_until = u64::MAX,
+            EventKind::Ordered(None) => series.kept_until = 0,
+            EventKind::Alone(own) => {
+                series.alone(own.before, own.after, &own.rule, own.until_ms);
             }
-            EventKind::Ignored(reason) => {
-                let labels = [domain(), ("reason", reason.name().into())];
-                self.ignored.get_or_create(&labels).inc();
+            EventKind::Held(until_ms) => {
+                raise(&mut series.seldom().holds);
+                series.keep_until(*until_ms);
             }
-            EventKind::Store(_) => {
-                self.without_store.get_or_create(&[domain()]).inc();
+            EventKind::Reshaped => {}
+        });
+    }
+
+    /// A refusal tells of the domain as well, whoever has opened it.
+    fn refused(&self, refusal: &Refusal) {
+        self.told(&refusal.domain, |series| {
+            series.seldom().refusal(refusal.reason);
+            match refusal.reason {
+                RefusalReason::Open => series.phase = Phase::Open,
+                RefusalReason::ProbeInFlight => series.phase = Phase::HalfOpen,
+                RefusalReason::Hold => {
+                    let until = self.store.now_ms().saturating_add(refusal.retry_after_ms);
+                    series.keep_until(until);
+                }
+                RefusalReason::Override => series.kept_until = u64::MAX,
+                RefusalReason::Ramp | RefusalReason::Store | RefusalReason::InvalidTarget => {}
             }
-            EventKind::Ordered(_) => {}
+        });
+    }
+
+    fn judged(&self, target: &Target, verdict: &Verdict) {
+        let limit = match verdict.rule.as_str() {
+            "transport/connect-timeout" => Some("connect"),
+            "transport/read-timeout" => Some("read"),
+            "transport/total-timeout" => Some("total"),
+            "transport/caller-deadline" => Some("deadline"),
+            _ => None,
+        };
+        for domain in target.domains().unwrap_or_default() {
+            let name = domain.name();
+            let is_provider = name == target.provider;
+            // The others are in use by this.
+            self.told(&name, |series| {
+                if is_provider {
+                    series.attempt(verdict.outcome, verdict.effect);
+                    if let Some(limit) = limit {
+                        series.seldom().timeout(limit);
+                    }
+                }
+            });
         }
     }
 }
@@ -201,33 +259,11 @@ impl Observer for Metrics {
     fn notice(&self, notice: &Notice<'_>) {
         match notice {
             Notice::Event(event) => self.event(event),
-            Notice::Refused { refusal: r, .. } => {
-                self.refusals
-                    .get_or_create(&refusal(&r.domain, r.reason))
-                    .inc();
-            }
-            Notice::Judged { target, verdict } => {
-                let provider = || ("provider", owned(&target.provider));
-                let labels = [
-                    provider(),
-                    ("outcome", verdict.outcome.name().into()),
-                    ("effect", verdict.effect.name().into()),
-                ];
-                self.attempts.get_or_create(&labels).inc();
-                let limit = match verdict.rule.as_str() {
-                    "transport/connect-timeout" => "connect",
-                    "transport/read-timeout" => "read",
-                    "transport/total-timeout" => "total",
-                    "transport/caller-deadline" => "deadline",
-                    _ => return,
-                };
-                let labels = [provider(), ("limit", limit.into())];
-                self.timeouts.get_or_create(&labels).inc();
-            }
+            Notice::Refused { refusal, .. } => self.refused(refusal),
+            Notice::Judged { target, verdict } => self.judged(target, verdict),
             Notice::Fault { during, .. } => {
-                self.faults
-                    .get_or_create(&[("during", (*during).into())])
-                    .inc();
+                let labels = [("during", (*during).into())];
+                self.faults.get_or_create(&labels).inc();
             }
         }
     }
@@ -253,54 +289,4 @@ impl Declare<'_> {
 
 fn owned(text: &str) -> Cow<'static, str> {
     Cow::Owned(text.to_owned())
-}
-
-fn probe(domain: &str, outcome: ProbeOutcome) -> Labels<2> {
-    [
-        ("domain", owned(domain)),
-        ("outcome", outcome.name().into()),
-    ]
-}
-
-fn refusal(domain: &str, reason: RefusalReason) -> Labels<2> {
-    [("domain", owned(domain)), ("reason", reason.name().into())]
-}
-
-fn domains(target: &Target) -> Vec<String> {
-    let domains = target.domains().unwrap_or_default();
-    domains.iter().map(fusewire_core::Domain::name).collect()
-}
-
-/// Each domain's phase, as far as it is known.
-#[derive(Debug, Default)]
-struct Phases(Mutex<BTreeMap<String, Phase>>);
-
-impl Phases {
-    fn set(&self, domain: &str, phase: Phase) {
-        let mut phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match phases.get_mut(domain) {
-            Some(known) => *known = phase,
-            None => drop(phases.insert(domain.to_owned(), phase)),
-        }
-    }
-}
-
-impl Collector for Phases {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(
-            "domain_phase",
-            "The phase of a domain's breaker: 1 for the phase that it is in, 0 for the others.",
-            None,
-            MetricType::Gauge,
-        )?;
-        let phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (domain, current) in phases.iter() {
-            for phase in Phase::ALL {
-                let labels = [("domain", domain.as_str()), ("phase", phase.name())];
-                ConstGauge::new(u64::from(phase == current))
-                    .encode(family.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -114,6 +114,28 @@ fn numbers(encoder: &mut DescriptorEncoder, status: &Status) -> fmt::Result {
     Ok(())
 }
 
+/// This host's clock against the store's, asked for when it is written.
+pub(super) struct ClockState(pub(super) Arc<dyn Store>);
+
+impl fmt::Debug for ClockState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClockState")
+    }
+}
+
+impl Collector for ClockState {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let Some(ahead_us) = self.0.clock_ahead_us() else {
+            return Ok(());
+        };
+        let help = "How far this host's clock is ahead of the store's, in seconds; negative: behind. Decisions follow the store's.";
+        #[allow(clippy::cast_precision_loss, reason = "no clock is that far off")]
+        let gauge = ConstGauge::new(ahead_us as f64 / 1e6);
+        let name = "clock_offset_seconds";
+        gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    }
+}
+
 /// The store's mode and errors, asked for when they are written.
 pub(super) struct StoreState {
     pub(super) store: Arc<dyn Store>,

@@ -1,7 +1,7 @@
 //! What was expected, against what was found.
 
 use fusewire_core::config::duration::format_ms;
-use fusewire_core::{Admission, Decision, Step};
+use fusewire_core::{Admission, Decision, Fact, Step};
 use serde_json::Value;
 
 use super::script::{Expected, Field, NextStep, START_MS, Want};
@@ -20,6 +20,7 @@ pub(super) fn admission(expected: &Expected, found: &Admission) -> Option<Differ
                 reason,
                 retry_after_ms,
                 domain,
+                says,
             },
             Decision::Refused(refusal),
         ) => {
@@ -28,6 +29,9 @@ pub(super) fn admission(expected: &Expected, found: &Admission) -> Option<Differ
                 && domain
                     .as_ref()
                     .is_none_or(|domain| *domain == refusal.domain)
+                && says
+                    .as_ref()
+                    .is_none_or(|says| refusal.detail.contains(says))
         }
         _ => false,
     };
@@ -78,6 +82,24 @@ pub(super) fn step(step: &Step) -> String {
         Step::NextProvider => "next-provider".into(),
         Step::GiveUp(why) => format!("give-up: {why}"),
     }
+}
+
+/// Every subject that is not as expected, in one difference.
+pub(super) fn facts(expected: &[(String, Option<String>)], found: &[Fact]) -> Option<Difference> {
+    let words = |subject: &str, value: Option<&str>| match value {
+        Some(value) => format!("{subject} = {value}"),
+        None => format!("nothing of {subject}"),
+    };
+    let differing = expected.iter().filter_map(|(subject, wanted)| {
+        let value = found
+            .iter()
+            .find(|fact| fact.subject == *subject)
+            .map(|fact| fact.value.as_str());
+        let wanted = wanted.as_deref();
+        (value != wanted).then(|| (words(subject, wanted), words(subject, value)))
+    });
+    let (expected, found): (Vec<_>, Vec<_>) = differing.unzip();
+    (!expected.is_empty()).then(|| (expected.join(", "), found.join(", ")))
 }
 
 /// Every field of `found` that is not as expected, in one difference.

@@ -74,12 +74,14 @@
 //!
 //! | key | with | expect |
 //! |---|---|---|
-//! | `admit` = target | `as` (a name to settle it by), `call-limit`, `fingerprint`, `holds-until` | `"allowed"`, `"probe"`, `"admitted"` (either), `"refused"` or `{ refused = "open", retry-after = "30s", domain = "…" }` |
+//! | `admit` = target | `as` (a name to settle it by), `call-limit`, `fingerprint`, `holds-until`, `limits` (`{ total = "4s", overdue = "10s" }`, each a span or `false`) | `"allowed"`, `"probe"`, `"admitted"` (either), `"refused"` or `{ refused = "open", retry-after = "30s", domain = "…", says = "…" }` |
 //! | `settle` = name | `with` (how it ended), `verdict` | |
+//! | `overdue` = name | the call is still under way, and has become slow | |
 //! | `call` = target | all of `admit` and `settle`: both in one, at one moment | as `admit`; if not said, `"admitted"` |
 //! | `record` = domain | | `"absent"`, or fields of the stored record |
 //! | `inspect` = domain | | `"absent"`, or fields of the domain's state |
-//! | `order` = domain | `mode` (`"open"`, `"closed"`, `"off"`, `"observe"`, `"clear"`), `who`, `why`, `for` | `"done"` (if not said), `"invalid"`, `"store"`, `"contended"` |
+//! | `order` = domain | `mode` (`"open"`, `"closed"`, `"off"`, `"observe"`, `"clear"`), `enforce` (of a hundred, with `"observe"`), `who`, `why`, `for` | `"done"` (if not said), `"invalid"`, `"store"`, `"contended"` |
+//! | `explain` = domain | what the policy says of it | subjects with their values (`{ phase = "open", hold = false }`), or `"invalid"`, `"store"` |
 //! | `next` = name | the planner, after the verdict of that call: `attempts`, `attempts-in-all`, `providers-left`, `deadline` | `"done"`, `"retry"`, `{ retry = "2s" }`, `"next-provider"`, `"give-up"` |
 //! | `store` = `"down"`, `"up"` | the store is out of reach, or back | |
 //! | `lose` = domain | `what`: `"record"` (if not said), `"counter"`, `"all"`: the store forgets, as by an eviction | |
@@ -96,8 +98,9 @@
 //! expected of that: `outcome`, `effect`, `blame`, `retry-same`, `next-provider`, `slow`,
 //! `min-delay`, `retry-after`, `rule`.
 //!
-//! Of a record may be expected: `phase`, `openings`, `passed` (clean probes in a row), `rule`,
-//! `until`, `epoch`, `expires`, `lease`, `order`, `revision`, `schema`; of a state `phase`,
+//! Of a record may be expected: `phase`, `openings`, `flaps`, `passed` (clean probes in a row), `rule`,
+//! `until`, `epoch`, `expires`, `lease`, `order`, `enforce`, `hold` (until when, or `false`), `pace`
+//! (the learnt percentile), `revision`, `schema`; of a state `phase`,
 //! `openings`, `passed`, `until`, `epoch`, `lease`, `order` and what its window holds: `successes`,
 //! `failures`, `slow`, `retries`. A time may be `"never"`. `lease` is the name of its owner, `false`
 //! or `{ owner = "a", expires = "40s" }`; `order` is a mode, `false` or `{ mode = "open", until =
@@ -105,7 +108,8 @@
 //!
 //! Events are written `"closed -> open: failures"` (the rule, or the reason, behind the colon),
 //! `"probe passed"` (or `failed`, `neutral`, `expired`), `"ignored: stale"` (or another reason),
-//! `"ordered: open"`, `"order cleared"` and `"store"`. One of another domain than the provider
+//! `"ordered: open"`, `"order cleared"`, `"store"`, `"held"`, `"reshaped"`, and `"alone closed -> open:
+//! failures"` where that is so for one instance alone. One of another domain than the provider
 //! begins with its name: `"geocoder/reverse: closed -> open: failures"`.
 //!
 //! # The rooms

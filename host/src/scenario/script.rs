@@ -97,6 +97,10 @@ pub(super) enum Action {
         name: String,
         ended: Ended,
     },
+    /// A call is still under way that has become slow.
+    Overdue {
+        name: String,
+    },
     /// Settle under a permit that the policy never gave.
     Forge(Permit, Ended),
     Record {
@@ -112,6 +116,10 @@ pub(super) enum Action {
         domain: String,
         order: Option<Order>,
         expect: OrderEnd,
+    },
+    Explain {
+        domain: String,
+        expect: Facts,
     },
     Lose {
         domain: String,
@@ -138,6 +146,17 @@ pub(super) struct Asking {
     pub(super) expect: Option<Expected>,
     /// In ms since the beginning.
     pub(super) holds_until_ms: Option<u64>,
+    /// What is expected of the limits.
+    pub(super) limits: Vec<Field>,
+}
+
+/// What is expected of what a policy says of a domain.
+#[derive(Debug, Clone)]
+pub(super) enum Facts {
+    /// That it says nothing, since the domain's name is not valid or the store did not answer.
+    Failed(OrderEnd),
+    /// Subjects with their values; `None`: that there is no such subject.
+    Are(Vec<(String, Option<String>)>),
 }
 
 /// What is expected of an admission.
@@ -151,6 +170,8 @@ pub(super) enum Expected {
         reason: Option<RefusalReason>,
         retry_after_ms: Option<u64>,
         domain: Option<String>,
+        /// What is in its sentence.
+        says: Option<String>,
     },
 }
 
@@ -165,6 +186,7 @@ pub(super) struct Ended {
 #[derive(Debug, Clone)]
 pub(super) struct Order {
     pub(super) mode: OverrideMode,
+    pub(super) enforce_percent: u32,
     pub(super) who: String,
     pub(super) why: String,
     pub(super) for_ms: Option<u64>,

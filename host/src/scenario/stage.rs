@@ -45,9 +45,10 @@ impl Stage {
         &*self.inner
     }
 
-    fn enter<T>(&self) -> Result<(), Reply<T>> {
+    /// What is an instance's own is not taken away with the store: hosts keep it themselves.
+    fn enter<T>(&self, own_alone: bool) -> Result<(), Reply<T>> {
         self.operations.fetch_add(1, Ordering::Relaxed);
-        if self.down.load(Ordering::Relaxed) {
+        if self.down.load(Ordering::Relaxed) && !own_alone {
             let why = "the scenario says so".to_owned();
             return Err(Reply::Ready(Err(StoreError::Unavailable(why))));
         }
@@ -55,9 +56,15 @@ impl Stage {
     }
 }
 
+/// Whether a key is one instance's own, under whichever prefix: that has no colon in a scenario.
+fn is_own(key: &str) -> bool {
+    key.split_once(':')
+        .is_some_and(|(_, rest)| rest.starts_with("local:"))
+}
+
 impl Store for Stage {
     fn get(&self, keys: Vec<String>) -> Reply<Vec<Option<Vec<u8>>>> {
-        match self.enter() {
+        match self.enter(keys.iter().all(|key| is_own(key))) {
             Ok(()) => self.inner.get(keys),
             Err(reply) => reply,
         }
@@ -70,14 +77,14 @@ impl Store for Stage {
         replacement: Option<Vec<u8>>,
         _ttl_ms: u64,
     ) -> Reply<bool> {
-        match self.enter() {
+        match self.enter(is_own(&key)) {
             Ok(()) => self.inner.swap(key, expected, replacement, LIFETIME_MS),
             Err(reply) => reply,
         }
     }
 
     fn count(&self, mut windows: Vec<Window>) -> Reply<Vec<Tally>> {
-        if let Err(reply) = self.enter() {
+        if let Err(reply) = self.enter(windows.iter().all(|window| is_own(&window.key))) {
             return reply;
         }
         let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +98,7 @@ impl Store for Stage {
     }
 
     fn ping(&self) -> Reply<()> {
-        match self.enter() {
+        match self.enter(false) {
             Ok(()) => self.inner.ping(),
             Err(reply) => reply,
         }

@@ -10,8 +10,8 @@ use super::script::{Expected, START_MS};
 
 /// What an event looks like, for messages.
 pub(super) const EVENT_FORMS: &str = "write one such as \"closed -> open: failures\", \
-    \"probe passed\", \"ignored: stale\", \"ordered: open\", \"order cleared\" or \"store\"; one of \
-    a narrower domain as \"provider/operation: closed -> open: failures\"";
+    \"probe passed\", \"ignored: stale\", \"ordered: open\", \"order cleared\", \"store\", \"held\", \
+    \"reshaped\" or \"alone closed -> open: failures\"; one of a narrower domain as \"provider/operation: closed -> open: failures\"";
 
 /// An event in the words of the format. That of another domain than `home` names its domain.
 pub(crate) fn event(event: &Event, home: &str) -> String {
@@ -22,6 +22,9 @@ pub(crate) fn event(event: &Event, home: &str) -> String {
         EventKind::Ordered(Some(mode)) => format!("ordered: {mode}"),
         EventKind::Ordered(None) => "order cleared".into(),
         EventKind::Store(_) => "store".into(),
+        EventKind::Alone(t) => format!("alone {} -> {}: {}", t.before, t.after, t.rule),
+        EventKind::Held(_) => "held".into(),
+        EventKind::Reshaped => "reshaped".into(),
     };
     if event.domain.is_empty() || event.domain == home {
         words
@@ -50,6 +53,7 @@ pub(super) fn is_event(text: &str) -> bool {
 }
 
 fn is_bare_event(text: &str) -> bool {
+    let text = text.strip_prefix("alone ").unwrap_or(text);
     let is_phase = |text: &str| Phase::ALL.iter().any(|phase| phase.name() == text);
     if let Some((before, rest)) = text.split_once(" -> ") {
         let after = rest.split_once(": ");
@@ -60,7 +64,7 @@ fn is_bare_event(text: &str) -> bool {
         Some(("probe", outcome)) => ProbeOutcome::ALL.iter().any(|o| o.name() == outcome),
         Some(("ignored:", reason)) => IgnoredReason::ALL.iter().any(|r| r.name() == reason),
         Some(("ordered:", mode)) => OverrideMode::ALL.iter().any(|m| m.name() == mode),
-        _ => text == "order cleared" || text == "store",
+        _ => ["order cleared", "store", "held", "reshaped"].contains(&text),
     }
 }
 
@@ -72,8 +76,8 @@ pub(super) fn admission(admission: &Admission) -> String {
         Decision::Refused(refusal) => {
             let span = format_ms(refusal.retry_after_ms);
             format!(
-                "refused = {}, retry-after = {span}, domain = {}",
-                refusal.reason, refusal.domain
+                "refused = {}, retry-after = {span}, domain = {}: {}",
+                refusal.reason, refusal.domain, refusal.detail
             )
         }
     }
@@ -89,6 +93,7 @@ pub(super) fn expected(expected: &Expected) -> String {
             reason,
             retry_after_ms,
             domain,
+            says,
         } => {
             let mut text = match reason {
                 Some(reason) => format!("refused = {reason}"),
@@ -99,6 +104,9 @@ pub(super) fn expected(expected: &Expected) -> String {
             }
             if let Some(domain) = domain {
                 text.push_str(&format!(", domain = {domain}"));
+            }
+            if let Some(says) = says {
+                text.push_str(&format!(", saying {says:?}"));
             }
             text
         }
@@ -141,15 +149,24 @@ mod tests {
             until_ms: 0,
             openings: 1,
         };
-        let kinds = std::iter::once(EventKind::Transition(opened))
-            .chain(ProbeOutcome::ALL.iter().map(|o| EventKind::Probe(*o)))
-            .chain(IgnoredReason::ALL.iter().map(|r| EventKind::Ignored(*r)))
-            .chain(
-                OverrideMode::ALL
-                    .iter()
-                    .map(|m| EventKind::Ordered(Some(*m))),
-            )
-            .chain([EventKind::Ordered(None), EventKind::Store("gone".into())]);
+        let kinds = [
+            EventKind::Transition(opened.clone()),
+            EventKind::Alone(opened),
+        ]
+        .into_iter()
+        .chain(ProbeOutcome::ALL.iter().map(|o| EventKind::Probe(*o)))
+        .chain(IgnoredReason::ALL.iter().map(|r| EventKind::Ignored(*r)))
+        .chain(
+            OverrideMode::ALL
+                .iter()
+                .map(|m| EventKind::Ordered(Some(*m))),
+        )
+        .chain([
+            EventKind::Ordered(None),
+            EventKind::Store("gone".into()),
+            EventKind::Held(1),
+            EventKind::Reshaped,
+        ]);
         for kind in kinds {
             let happened = Event {
                 domain: "p/op: x".into(),

@@ -88,6 +88,10 @@ impl Store for MergedStore {
         self.0.inner.now_ms()
     }
 
+    fn clock_ahead_us(&self) -> Option<i64> {
+        self.0.inner.clock_ahead_us()
+    }
+
     fn mode(&self) -> Mode {
         self.0.inner.mode()
     }

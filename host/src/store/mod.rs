@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`memory`] | one process, answers at once: the embedded default |
 //! | [`redis`] | a fleet, over one multiplexed connection |
+//! | [`local`] | one instance's own keys in this process, beside any store |
 //! | [`watch`] | a time limit and a breaker of its own around any store |
 //! | [`merge`] | group commit for counts, around any store |
 //! | `confine` | which keys and values may pass through this host |
@@ -14,6 +15,7 @@
 
 pub(crate) mod confine;
 pub mod contract;
+pub mod local;
 pub mod memory;
 pub mod merge;
 pub mod redis;
@@ -24,6 +26,7 @@ use std::pin::Pin;
 
 pub use fusewire_core::store::{Lane, Tally, Window};
 
+pub use self::local::LocalStore;
 pub use self::memory::MemoryStore;
 pub use self::merge::MergedStore;
 pub use self::redis::RedisStore;
@@ -105,6 +108,12 @@ pub trait Store: Send + Sync + 'static {
     /// The present time on the fleet's clock, in ms since the Unix epoch: the store's clock as
     /// well as it is known, so that hosts whose own clocks differ agree. Never waits.
     fn now_ms(&self) -> u64;
+
+    /// How far this host's wall clock, as it is now, is ahead of the store's, in us (negative:
+    /// behind); `None` where the store has no clock of its own, or it was not read yet. Never waits.
+    fn clock_ahead_us(&self) -> Option<i64> {
+        None
+    }
 
     /// Whether the store answers, as far as is known without asking.
     fn mode(&self) -> Mode {

@@ -146,6 +146,10 @@ impl Store for WatchedStore {
         self.watch.inner.now_ms()
     }
 
+    fn clock_ahead_us(&self) -> Option<i64> {
+        self.watch.inner.clock_ahead_us()
+    }
+
     fn mode(&self) -> Mode {
         self.watch.state().mode()
     }

@@ -23,7 +23,7 @@ pub enum Composition {
 
 /// What a driver asks for besides the policy: the store past the stage, and the stage.
 const DOORS: [&str; 2] = [
-    "fusewire:policy/keyvalue@0.1.1",
+    "fusewire:policy/keyvalue@0.1.2",
     "fusewire:wasi/stage@0.1.0",
 ];
 

@@ -49,9 +49,9 @@ pub mod store;
 pub mod target;
 
 pub use breaker::{
-    Admission, Context, Decision, DomainState, Ending, Event, EventKind, IgnoredReason, Lease,
-    OverrideError, OverrideMode, OverrideOrder, Permit, Phase, ProbeOutcome, Refusal,
-    RefusalReason, Transition,
+    Admission, Context, Decision, DomainState, Ending, Event, EventKind, Fact, IgnoredReason,
+    Lease, Limits, OverrideError, OverrideMode, OverrideOrder, Permit, Phase, ProbeOutcome,
+    Refusal, RefusalReason, Timing, Transition,
 };
 pub use config::{Config, Problem};
 pub use observation::{

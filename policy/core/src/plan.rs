@@ -157,6 +157,44 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_is_drawn_from_none_to_a_base_that_doubles_up_to_its_cap() {
+        let settings = Settings::default();
+        let (base, most) = (settings.retry.base_ms, settings.retry.max_ms);
+        let longest = |attempts| {
+            let drawn = (0..1_000).map(|entropy| back_off_ms(&settings, attempts, entropy));
+            drawn.max().unwrap()
+        };
+        let shortest = (0..1_000).map(|entropy| back_off_ms(&settings, 1, entropy));
+        assert!(shortest.min().unwrap() <= base / 100);
+        for (attempts, end) in [
+            (1, base),
+            (2, 2 * base),
+            (3, 4 * base),
+            (64, most),
+            (65, most),
+        ] {
+            let end = end.min(most);
+            let longest = longest(attempts);
+            assert!(
+                longest < end && longest >= end * 98 / 100,
+                "{attempts}: {longest} of {end}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_retry_begins_before_the_deadline_and_not_at_it() {
+        for (deadline_ms, in_time) in [(2_000, false), (2_001, true)] {
+            let hurried = Progress {
+                deadline_ms: Some(deadline_ms),
+                ..progress(1, 0)
+            };
+            let retried = step(&status(429), &hurried) == Step::Retry(1_000);
+            assert_eq!(retried, in_time, "{deadline_ms}");
+        }
+    }
+
+    #[test]
     fn a_cancelled_call_goes_nowhere() {
         let gone = Observation::failure(TransportFailure::Cancelled, 1_000);
         assert!(matches!(step(&gone, &progress(1, 1)), Step::GiveUp(_)));

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::{
-    self, Admission, Context, DomainState, Ending, Event, OverrideError, OverrideOrder, Permit,
+    self, Admission, Context, DomainState, Ending, Event, Fact, OverrideError, OverrideOrder,
+    Permit, Timing,
 };
 use crate::classify::{self, Explanation};
 use crate::config::{Config, Problem};
@@ -99,9 +100,24 @@ impl Policy {
         store: &mut dyn KeyValue,
         permit: &Permit,
         ending: &Ending,
+        timing: &Timing,
         context: &Context,
     ) -> Result<Vec<Event>, Suspended> {
-        breaker::settle(&self.config, store, permit, ending, context)
+        breaker::settle(&self.config, store, permit, ending, timing, context)
+    }
+
+    /// Tells that an admitted call is still under way [`Limits::overdue_ms`](breaker::Limits) after
+    /// it was admitted.
+    ///
+    /// # Errors
+    /// [`Suspended`] where the store has not answered yet.
+    pub fn overdue(
+        &self,
+        store: &mut dyn KeyValue,
+        permit: &Permit,
+        context: &Context,
+    ) -> Result<Vec<Event>, Suspended> {
+        breaker::overdue(&self.config, store, permit, context)
     }
 
     /// Reads the state of a target's domains.
@@ -129,6 +145,19 @@ impl Policy {
         context: &Context,
     ) -> Result<Vec<Event>, OverrideError> {
         breaker::order(&self.config, store, domain, order, context)
+    }
+
+    /// Tells why a domain stands as it does.
+    ///
+    /// # Errors
+    /// The domain is not valid, or the store did not do its part.
+    pub fn explain_domain(
+        &self,
+        store: &mut dyn KeyValue,
+        domain: &str,
+        context: &Context,
+    ) -> Result<Vec<Fact>, OverrideError> {
+        breaker::explain(&self.config, store, domain, context)
     }
 
     /// Decides the next step of a logical call.

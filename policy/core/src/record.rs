@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::breaker::{Lease, OverrideMode, OverrideOrder, Phase};
+use crate::classify::QUOTA_GATE_MS;
 use crate::config::Settings;
 use crate::entropy;
 
@@ -35,11 +36,20 @@ pub(crate) fn is_epoch(epoch: u64, now: u64) -> bool {
     epoch <= now.saturating_add(EPOCH_AHEAD_MAX_MS)
 }
 
-/// Until when an account waits, apart from health. Kept as it is by this schema's first writers.
+/// Until when an account waits, apart from health.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hold {
     pub(crate) until: u64,
     pub(crate) why: String,
+}
+
+/// How fast good answers come: what the limit of slow ones is learnt from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Pace {
+    /// The 99th percentile, in ms.
+    pub(crate) p99: u64,
+    /// When it was measured, in ms.
+    pub(crate) at: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -54,6 +64,9 @@ pub(crate) struct Record {
     pub(crate) until: u64,
     /// Openings in a row.
     pub(crate) openings: u32,
+    /// How often it closed and opened again before the quiet time was over.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub(crate) flaps: u32,
     /// Clean probes in a row.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub(crate) passed: u32,
@@ -66,6 +79,11 @@ pub(crate) struct Record {
     pub(crate) hold: Option<Hold>,
     #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<OverrideOrder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pace: Option<Pace>,
+    /// How wide the buckets are that a change of was last told of, in ms; zero: none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) buckets: u64,
     /// From when on it counts as absent, in ms; zero: never.
     pub(crate) expires: u64,
 }
@@ -219,6 +237,7 @@ fn part<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String
 fn order(fields: &Map<String, Value>) -> Option<OverrideOrder> {
     Some(OverrideOrder {
         mode: OverrideMode::from_name(text(fields, "mode")?)?,
+        enforce_percent: small(fields, "enforce").min(100),
         who: owned(fields, "who"),
         why: owned(fields, "why"),
         until_ms: number(fields, "until"),
@@ -240,6 +259,12 @@ fn longest_opening(settings: &Settings, now: u64) -> u64 {
     )
 }
 
+/// The longest that an account is held back, in ms: as long as a hint is believed, and as long as is
+/// waited without one.
+fn longest_hold(settings: &Settings) -> u64 {
+    settings.hints.max_ms.max(QUOTA_GATE_MS)
+}
+
 impl Record {
     /// A record of a schema known here; `None` where it has no phase, without which nothing else
     /// means anything. What is missing is taken as zero or none, as in a fresh one.
@@ -251,6 +276,7 @@ impl Record {
             epoch: number(fields, "epoch"),
             until: number(fields, "until"),
             openings: small(fields, "openings"),
+            flaps: small(fields, "flaps"),
             passed: small(fields, "passed"),
             rule: owned(fields, "rule"),
             lease: part(fields, "lease").map(|lease| Lease {
@@ -263,6 +289,11 @@ impl Record {
                 why: owned(hold, "why"),
             }),
             order: part(fields, "override").and_then(order),
+            pace: part(fields, "pace").map(|pace| Pace {
+                p99: number(pace, "p99"),
+                at: number(pace, "at"),
+            }),
+            buckets: number(fields, "buckets"),
             expires: number(fields, "expires"),
         })
     }
@@ -276,23 +307,37 @@ impl Record {
             epoch: 0,
             until: 0,
             openings: 0,
+            flaps: 0,
             passed: 0,
             rule: String::new(),
             lease: None,
             hold: None,
             order: None,
+            pace: None,
+            buckets: 0,
             expires: 0,
         }
     }
 
-    /// Times further ahead than any writer with these settings would put them, brought back: a
-    /// damaged record, or a writer with a wrong clock, keeps nothing open for ever.
+    /// Times further ahead than any writer with these settings would put them, taken for over: a
+    /// damaged record, or a writer with a wrong clock, keeps nothing open for ever. To bring them
+    /// nearer would, since they are read again and again.
     fn believable(mut self, settings: &Settings, now: u64) -> Self {
-        self.until = self.until.min(longest_opening(settings, now));
-        if let Some(lease) = &mut self.lease {
-            lease.expires_ms = lease.expires_ms.min(now.saturating_add(LEASE_MAX_MS));
+        if self.until > longest_opening(settings, now) {
+            self.until = now;
         }
+        self.lease = self
+            .lease
+            .filter(|lease| lease.expires_ms <= now.saturating_add(LEASE_MAX_MS));
+        self.hold = self
+            .hold
+            .filter(|hold| hold.until <= now.saturating_add(longest_hold(settings)));
         self
+    }
+
+    /// The hold that is in force.
+    pub(crate) fn hold(&self, now: u64) -> Option<&Hold> {
+        self.hold.as_ref().filter(|hold| now < hold.until)
     }
 
     pub(crate) fn standing(&self, now: u64) -> Standing<'_> {
@@ -336,8 +381,17 @@ impl Record {
             }
         }
         .max(1);
+        if self.hold(now).is_none() {
+            self.hold = None;
+        }
         if let Some(hold) = &self.hold {
             ttl = ttl.max(from(hold.until));
+        }
+        match (&self.pace, settings.slow.learnt) {
+            (Some(pace), Some(learnt)) => {
+                ttl = ttl.max(from(pace.at.saturating_add(learnt.window_ms)));
+            }
+            _ => self.pace = None,
         }
         if self.order(now).is_none() {
             self.order = None;
@@ -397,6 +451,11 @@ impl Record {
         } else {
             self.openings.saturating_add(1)
         };
+        let flaps = match self.phase {
+            Phase::Closed if quiet => 0,
+            Phase::Closed if self.openings > 0 => self.flaps.saturating_add(1),
+            _ => self.flaps,
+        };
         let length = cool_down
             .length_ms(openings, entropy::unit(bits, entropy::COOL_DOWN))
             .max(hint_ms.unwrap_or(0).min(settings.hints.max_ms));
@@ -404,6 +463,7 @@ impl Record {
             phase: Phase::Open,
             until: now.saturating_add(length),
             openings,
+            flaps,
             passed: 0,
             rule: rule.into(),
             lease: None,
@@ -440,16 +500,57 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_record_that_claims_to_be_open_for_ever_is_believed_for_the_longest_cool_down() {
-        let text = format!(
-            r#"{{"schema":1,"revision":1,"phase":"open","until":{}}}"#,
-            u64::MAX
-        );
-        let seen = Seen::read(Some(text.into_bytes()), &Settings::default(), 1_000);
-        assert_eq!(
-            seen.record().unwrap().standing(1_000),
-            Standing::Open(1_000 + 6 * 3_600_000)
-        );
+    fn a_record_that_claims_to_be_open_for_longer_than_any_opening_is_probed() {
+        let standing = |fields: &str| {
+            let text = format!(r#"{{"schema":1,"revision":1,{fields}}}"#);
+            let seen = Seen::read(Some(text.into_bytes()), &Settings::default(), 1_000);
+            format!("{:?}", seen.standing(1_000))
+        };
+        let longest = 1_000 + 6 * 3_600_000;
+        let open = |until: u64| standing(&format!(r#""phase":"open","until":{until}"#));
+        assert_eq!(open(longest), format!("Open({longest})"));
+        assert_eq!(open(longest + 1), "Ready(None)");
+        assert_eq!(open(u64::MAX), "Ready(None)");
+        let leased = |expires: u64| {
+            let lease = format!(r#"{{"token":"x","owner":"a","expires":{expires}}}"#);
+            standing(&format!(r#""phase":"half-open","lease":{lease}"#))
+        };
+        assert!(leased(1_000 + LEASE_MAX_MS).starts_with("Probing"));
+        assert_eq!(leased(1_001 + LEASE_MAX_MS), "Ready(None)");
+    }
+
+    #[test]
+    fn flapping_is_to_open_again_soon_after_a_close_and_a_quiet_time_ends_it() {
+        let settings = Settings::default();
+        let flaps = |openings, flaps, closed_ms| {
+            let record = Record {
+                epoch: 1_000_000,
+                openings,
+                flaps,
+                ..Record::fresh()
+            };
+            let now = record.epoch + closed_ms;
+            let opened = record.opened("failures", None, &settings, now, 0);
+            (opened.openings, opened.flaps)
+        };
+        assert_eq!(flaps(2, 1, 599_999), (3, 2));
+        assert_eq!(flaps(2, 1, 600_000), (1, 0), "after a quiet time");
+        assert_eq!(flaps(0, 0, 1_000), (1, 0), "the first opening is none");
+    }
+
+    #[test]
+    fn a_close_leaves_nothing_of_the_opening_but_its_growth() {
+        let open = Record::fresh().opened("failures", None, &Settings::default(), 5_000, 0);
+        let mut probed = open;
+        for _ in 0..3 {
+            probed = probed.probe_passed(&Settings::default(), 90_000);
+        }
+        let closed = Record {
+            epoch: 90_000,
+            openings: 1,
+            ..Record::fresh()
+        };
+        assert_eq!(probed, closed);
     }
 
     proptest! {

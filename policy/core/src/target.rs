@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::entropy;
+
 /// The longest name of a provider, account or operation, in bytes. Long enough for a host name
 /// with a path, short enough that three of them and a prefix stay a small key.
 pub const NAME_MAX_BYTES: usize = 128;
@@ -129,6 +131,37 @@ impl<'a> Domain<'a> {
     #[must_use]
     pub fn window_key(&self, prefix: &str) -> String {
         self.key(prefix, ":w:{")
+    }
+
+    /// The key of the record of one instance's own breaker: of interest to nobody else, so a host
+    /// may keep it to itself.
+    #[must_use]
+    pub fn own_record_key(&self, prefix: &str, instance: &str) -> String {
+        self.own_key(prefix, ":local:s:{", instance)
+    }
+
+    /// The key of the counter of one instance's own breaker.
+    #[must_use]
+    pub fn own_window_key(&self, prefix: &str, instance: &str) -> String {
+        self.own_key(prefix, ":local:w:{", instance)
+    }
+
+    /// The key of what is counted of latencies.
+    #[must_use]
+    pub fn latency_key(&self, prefix: &str) -> String {
+        self.key(prefix, ":l:{")
+    }
+
+    // An operation's name may have anything in it, so what ends the key has always the same length.
+    fn own_key(&self, prefix: &str, kind: &str, instance: &str) -> String {
+        let mut key = self.key(prefix, kind);
+        key.push('!');
+        let digest = entropy::digest(instance.as_bytes());
+        for shift in (0..64).step_by(4).rev() {
+            let digit = u32::try_from((digest >> shift) & 0xf).unwrap_or(0);
+            key.push(char::from_digit(digit, 16).unwrap_or('0'));
+        }
+        key
     }
 
     // Put together rather than formatted: every call needs a key or two.

@@ -128,6 +128,12 @@ impl Host for &FakeHost {
         Ok(())
     }
 
+    fn set_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status> {
+        self.strange()?;
+        self.list(map).borrow_mut().retain(|(n, _)| n != name);
+        self.add_header(map, name, value)
+    }
+
     fn buffer(&self, buffer: Buffer, start: u32, max: u32) -> Result<Vec<u8>, Status> {
         self.strange()?;
         let bytes = match buffer {

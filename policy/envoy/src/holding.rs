@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use fusewire_core::{Permit, Target};
+use fusewire_core::{Limits, Permit, Target};
 
 /// How long an admission is kept at most, in ms: should a worker die between a change and its
 /// turn, and for records that end by their lifetime, which is no change.
@@ -40,13 +40,14 @@ pub struct Holding {
 #[derive(Debug)]
 struct Held {
     permit: Permit,
+    limits: Limits,
     at: Moment,
     until_ms: u64,
 }
 
 impl Holding {
-    /// The permit that a request for this target has by an admission that holds.
-    pub fn permit(&self, target: &Target, now: Moment) -> Option<Permit> {
+    /// The permit that a request for this target has by an admission that holds, and its limits.
+    pub fn permit(&self, target: &Target, now: Moment) -> Option<(Permit, Limits)> {
         let held = self.held.try_borrow().ok()?;
         let held = held
             .get(&digest(target))
@@ -55,11 +56,11 @@ impl Holding {
         let holds = held.at.turn == now.turn
             && age < HOLD_MS
             && (held.at.fleet_ms..held.until_ms).contains(&now.fleet_ms);
-        holds.then(|| held.permit.clone())
+        holds.then(|| (held.permit.clone(), held.limits))
     }
 
     /// Keeps a permit whose admission holds until this moment on the fleet's clock.
-    pub fn keep(&self, permit: &Permit, at: Moment, until_ms: u64) {
+    pub fn keep(&self, permit: &Permit, limits: Limits, at: Moment, until_ms: u64) {
         let Ok(mut held) = self.held.try_borrow_mut() else {
             return;
         };
@@ -74,6 +75,7 @@ impl Holding {
             digest(&permit.target),
             Held {
                 permit,
+                limits,
                 at,
                 until_ms,
             },
@@ -100,6 +102,11 @@ fn digest(target: &Target) -> u64 {
 mod tests {
     use super::*;
 
+    const LIMITS: Limits = Limits {
+        total_ms: None,
+        overdue_ms: Some(2_000),
+    };
+
     fn at(turn: u32, ms: u64) -> Moment {
         Moment {
             turn,
@@ -120,14 +127,23 @@ mod tests {
     fn an_admission_holds_until_its_moment_its_turn_or_a_second_is_over() {
         let holding = Holding::default();
         let target = Target::provider("p");
-        holding.keep(&permit(false), at(7, 1_000), 6_500);
-        assert_eq!(holding.permit(&target, at(7, 1_000)), Some(permit(false)));
-        assert_eq!(holding.permit(&target, at(7, 1_499)), Some(permit(false)));
+        holding.keep(&permit(false), LIMITS, at(7, 1_000), 6_500);
+        assert_eq!(
+            holding.permit(&target, at(7, 1_000)),
+            Some((permit(false), LIMITS))
+        );
+        assert_eq!(
+            holding.permit(&target, at(7, 1_499)),
+            Some((permit(false), LIMITS))
+        );
         for later in [at(7, 1_500), at(8, 1_000), at(7, 999)] {
             assert_eq!(holding.permit(&target, later), None, "{later:?}");
         }
-        holding.keep(&permit(false), at(7, 1_000), u64::MAX);
-        assert_eq!(holding.permit(&target, at(7, 1_999)), Some(permit(false)));
+        holding.keep(&permit(false), LIMITS, at(7, 1_000), u64::MAX);
+        assert_eq!(
+            holding.permit(&target, at(7, 1_999)),
+            Some((permit(false), LIMITS))
+        );
         assert_eq!(holding.permit(&target, at(7, 2_000)), None);
         assert_eq!(holding.permit(&Target::provider("q"), at(7, 1_000)), None);
     }
@@ -135,7 +151,7 @@ mod tests {
     #[test]
     fn a_probes_admission_is_for_its_call_alone() {
         let holding = Holding::default();
-        holding.keep(&permit(true), at(7, 1_000), u64::MAX);
+        holding.keep(&permit(true), LIMITS, at(7, 1_000), u64::MAX);
         assert_eq!(holding.permit(&Target::provider("p"), at(7, 1_000)), None);
     }
 
@@ -147,7 +163,7 @@ mod tests {
                 target: Target::provider(n.to_string()),
                 ..permit(false)
             };
-            holding.keep(&permit, at(7, 1_000), u64::MAX);
+            holding.keep(&permit, LIMITS, at(7, 1_000), u64::MAX);
         }
         assert!(holding.held.borrow().len() <= TARGETS_MAX);
     }

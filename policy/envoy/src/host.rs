@@ -145,6 +145,9 @@ pub trait Host: SharedData {
     /// Adds a header field.
     fn add_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status>;
 
+    /// Sets a header field in the place of any that has its name.
+    fn set_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status>;
+
     /// At most `max` bytes of a buffer from `start` on.
     fn buffer(&self, buffer: Buffer, start: u32, max: u32) -> Result<Vec<u8>, Status>;
 

@@ -22,6 +22,10 @@ pub enum Metric {
     ToOpen,
     ToHalfOpen,
     ToClosed,
+    AloneToOpen,
+    AloneToHalfOpen,
+    AloneToClosed,
+    Held,
     Ignored,
     StoreContended,
     StoreFull,
@@ -34,7 +38,7 @@ pub enum Metric {
 }
 
 /// Their names, in order.
-const NAMES: [(Metric, MetricKind, &str); 21] = {
+const NAMES: [(Metric, MetricKind, &str); 25] = {
     use MetricKind::{Counter, Gauge};
     [
         (Metric::Admitted, Counter, "admitted"),
@@ -49,6 +53,10 @@ const NAMES: [(Metric, MetricKind, &str); 21] = {
         (Metric::ToOpen, Counter, "transition.to_open"),
         (Metric::ToHalfOpen, Counter, "transition.to_half_open"),
         (Metric::ToClosed, Counter, "transition.to_closed"),
+        (Metric::AloneToOpen, Counter, "alone.to_open"),
+        (Metric::AloneToHalfOpen, Counter, "alone.to_half_open"),
+        (Metric::AloneToClosed, Counter, "alone.to_closed"),
+        (Metric::Held, Counter, "held"),
         (Metric::Ignored, Counter, "ignored"),
         (Metric::StoreContended, Counter, "store.contended"),
         (Metric::StoreFull, Counter, "store.full"),
@@ -145,9 +153,18 @@ impl Metrics {
                     Phase::Closed => Metric::ToClosed,
                 },
             ),
+            EventKind::Alone(change) => self.count(
+                host,
+                match change.after {
+                    Phase::Open => Metric::AloneToOpen,
+                    Phase::HalfOpen => Metric::AloneToHalfOpen,
+                    Phase::Closed => Metric::AloneToClosed,
+                },
+            ),
+            EventKind::Held(_) => self.count(host, Metric::Held),
             EventKind::Probe(outcome) => raise(host, self.probe.get(*outcome as usize), 1),
             EventKind::Ignored(_) => self.count(host, Metric::Ignored),
-            EventKind::Ordered(_) | EventKind::Store(_) => {}
+            EventKind::Ordered(_) | EventKind::Store(_) | EventKind::Reshaped => {}
         }
     }
 

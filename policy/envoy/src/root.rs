@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fusewire_core::{Context, Effect, Ending, Event, EventKind, Permit, Phase, Target, Wanted};
+use fusewire_core::{
+    Context, Effect, Ending, Event, EventKind, Permit, Phase, Target, Timing, Wanted,
+};
 
 use crate::config::Settings;
 use crate::deferred::Deferred;
@@ -38,6 +40,9 @@ pub struct Root {
     retired: Cell<bool>,
     /// How far the fleet's clock is ahead of this host's, in ms.
     pub ahead_ms: Cell<i64>,
+    /// When the first of the requests under way is overdue, in ns on this host's own clock, as far as
+    /// is known; the largest number: none is.
+    pub due_ns: Cell<u64>,
 }
 
 /// What a worker has one of.
@@ -67,6 +72,7 @@ impl Root {
             deferred: Deferred::default(),
             retired: Cell::new(false),
             ahead_ms: Cell::new(0),
+            due_ns: Cell::new(u64::MAX),
             settings,
         }
     }
@@ -124,7 +130,13 @@ impl Root {
         for (permit, good) in self.deferred.take() {
             let seen = good.observation(self.fleet_ms(good.came_ns));
             let verdict = self.settings.policy.classify(&permit.target, &seen);
-            self.settle(desk, &permit, &Ending::Judged(verdict), good.came_ns, None);
+            let timing = Timing {
+                latency_ms: Some(seen.latency_ms),
+                overdue: good.overdue,
+            };
+            let ending = Ending::Judged(verdict);
+            let digest = good.fingerprint;
+            self.settle(desk, &permit, &ending, &timing, good.came_ns, digest);
         }
     }
 
@@ -134,6 +146,7 @@ impl Root {
         desk: &mut Desk<'_, H>,
         permit: &Permit,
         ending: &Ending,
+        timing: &Timing,
         now_ns: u64,
         fingerprint: Option<u64>,
     ) {
@@ -155,10 +168,26 @@ impl Root {
         match self
             .settings
             .policy
-            .settle(&mut store, permit, ending, &context)
+            .settle(&mut store, permit, ending, timing, &context)
         {
             Ok(events) => self.tell(desk, &events),
             // Only a store that answers later suspends a call.
+            Err(_) => desk.metrics.count(desk.host, Metric::HostError),
+        }
+    }
+
+    /// Tells the policy that a call is still under way.
+    pub fn overdue<H: Host>(
+        &self,
+        desk: &mut Desk<'_, H>,
+        permit: &Permit,
+        now_ns: u64,
+        fingerprint: Option<u64>,
+    ) {
+        let context = self.context(desk, now_ns, fingerprint);
+        let mut store = self.store(desk.host, now_ns, false);
+        match self.settings.policy.overdue(&mut store, permit, &context) {
+            Ok(events) => self.tell(desk, &events),
             Err(_) => desk.metrics.count(desk.host, Metric::HostError),
         }
     }
@@ -202,7 +231,7 @@ fn line(event: &Event) -> Option<(Level, String)> {
     let domain = &event.domain;
     let detail = &event.detail;
     match &event.kind {
-        EventKind::Transition(change) => {
+        EventKind::Transition(change) | EventKind::Alone(change) => {
             let (before, after) = (change.before, change.after);
             let line = format!("fusewire: {domain}: {before} -> {after}");
             if change.after != Phase::Open {
@@ -218,7 +247,9 @@ fn line(event: &Event) -> Option<(Level, String)> {
             let line = format!("fusewire: {domain}: probe {outcome}: {why}");
             Some((Level::Info, line))
         }
-        EventKind::Ordered(_) => Some((Level::Info, format!("fusewire: {domain}: {detail}"))),
+        EventKind::Ordered(_) | EventKind::Held(_) | EventKind::Reshaped => {
+            Some((Level::Info, format!("fusewire: {domain}: {detail}")))
+        }
         EventKind::Ignored(_) | EventKind::Store(_) => None,
     }
 }

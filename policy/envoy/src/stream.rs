@@ -5,7 +5,9 @@
 
 use std::rc::Rc;
 
-use fusewire_core::{Decision, Effect, Ending, Permit, Refusal, RefusalReason, Target};
+use fusewire_core::{
+    Decision, Effect, Ending, Limits, Permit, Refusal, RefusalReason, Target, Timing,
+};
 
 use crate::facts::{Good, Noted, observation};
 use crate::holding::Moment;
@@ -14,6 +16,8 @@ use crate::metrics::Metric;
 use crate::reply;
 use crate::root::{Desk, Root, millis};
 use crate::target;
+
+const NS_PER_MS: u64 = 1_000_000;
 
 /// One request.
 #[derive(Debug)]
@@ -73,8 +77,20 @@ impl Stream {
             None => ask(root, desk, &target, now_ns, moment),
         };
         match decision {
-            Ok(permit) => {
+            Ok((permit, limits)) => {
                 desk.metrics.count(desk.host, Metric::Admitted);
+                if permit.probe {
+                    try_once(desk.host);
+                }
+                if let Some(total_ms) = limits.total_ms {
+                    limit(desk.host, total_ms);
+                }
+                let due_ns = limits
+                    .overdue_ms
+                    .map(|ms| now_ns.saturating_add(ms.saturating_mul(NS_PER_MS)));
+                if let Some(due_ns) = due_ns {
+                    root.due_ns.set(root.due_ns.get().min(due_ns));
+                }
                 let wanted = root.wanted(&permit.target);
                 // Envoy shows the request's fields now and at the end, and not while it answers.
                 let looks = wanted.body_bytes > 0
@@ -87,12 +103,36 @@ impl Stream {
                     looks,
                     body: None,
                     wanted,
+                    due_ns,
+                    overdue: false,
+                    // One that hangs is told of when its fields are out of reach.
+                    fingerprint: due_ns.and_then(|_| fingerprint(desk.host)),
                 };
                 self.state = State::Admitted { permit, noted };
                 Action::Continue
             }
             Err(Some(refusal)) => self.refuse(desk, refusal),
             Err(None) => Action::Continue,
+        }
+    }
+
+    /// Tells the policy where the request has been under way for too long. Answers when it is to be
+    /// looked at again, in ns on this host's own clock.
+    pub fn tick<H: Host>(&mut self, root: &Root, desk: &mut Desk<'_, H>, now_ns: u64) -> u64 {
+        let State::Admitted { permit, noted } = &mut self.state else {
+            return u64::MAX;
+        };
+        match noted.due_ns {
+            Some(due_ns) if std::ptr::eq(root, &raw const *self.root) => {
+                if now_ns < due_ns {
+                    return due_ns;
+                }
+                noted.due_ns = None;
+                noted.overdue = true;
+                root.overdue(desk, permit, now_ns, noted.fingerprint);
+                u64::MAX
+            }
+            _ => u64::MAX,
         }
     }
 
@@ -196,16 +236,27 @@ impl Stream {
         }
         root.settle_deferred(desk);
         let now_ns = desk.host.now_ns().unwrap_or(noted.came_ns);
+        let (overdue, noted_print) = (noted.overdue, noted.fingerprint);
+        let untimed = Timing {
+            latency_ms: None,
+            overdue,
+        };
         match observation(desk.host, noted, now_ns, root.fleet_ms(now_ns)) {
             Some(seen) => {
+                let latency_ms = seen.latency_ms;
                 let verdict = root.settings.policy.classify(&permit.target, &seen);
                 let digest = match verdict.effect {
-                    Effect::Failure => fingerprint(desk.host),
-                    _ => None,
+                    Effect::Failure => noted_print.or_else(|| fingerprint(desk.host)),
+                    _ => noted_print,
                 };
-                root.settle(desk, &permit, &Ending::Judged(verdict), now_ns, digest);
+                let timing = Timing {
+                    latency_ms: Some(latency_ms),
+                    overdue,
+                };
+                let ending = Ending::Judged(verdict);
+                root.settle(desk, &permit, &ending, &timing, now_ns, digest);
             }
-            None => root.settle(desk, &permit, &Ending::Dropped, now_ns, None),
+            None => root.settle(desk, &permit, &Ending::Dropped, &untimed, now_ns, None),
         }
     }
 
@@ -213,8 +264,12 @@ impl Stream {
     pub fn delete<H: Host>(mut self, desk: &mut Desk<'_, H>) {
         if let Some((permit, noted)) = self.take() {
             let now_ns = desk.host.now_ns().unwrap_or(noted.came_ns);
+            let timing = Timing {
+                latency_ms: None,
+                overdue: noted.overdue,
+            };
             self.root
-                .settle(desk, &permit, &Ending::Dropped, now_ns, None);
+                .settle(desk, &permit, &Ending::Dropped, &timing, now_ns, None);
         }
     }
 
@@ -234,7 +289,7 @@ fn ask<H: Host>(
     target: &Target,
     now_ns: u64,
     moment: Option<Moment>,
-) -> Result<Permit, Option<Refusal>> {
+) -> Result<(Permit, Limits), Option<Refusal>> {
     let context = root.context(desk, now_ns, None);
     let mut store = root.store(desk.host, now_ns, false);
     let Ok(admission) = root.settings.policy.admit(&mut store, target, &context) else {
@@ -247,11 +302,31 @@ fn ask<H: Host>(
     match admission.decision {
         Decision::Allowed(permit) => {
             if let Some(moment) = moment.filter(|_| of_values_alone) {
-                root.holding.keep(&permit, moment, admission.holds_until_ms);
+                let until_ms = admission.holds_until_ms;
+                root.holding
+                    .keep(&permit, admission.limits, moment, until_ms);
             }
-            Ok(permit)
+            Ok((permit, admission.limits))
         }
         Decision::Refused(refusal) => Err(Some(refusal)),
+    }
+}
+
+/// Has Envoy try a request once, whatever its route says of retries: a probe is one attempt. Envoy's
+/// router takes that from this field, and takes the field away.
+fn try_once<H: Host>(host: &H) {
+    let _ = host.set_header(Map::RequestHeaders, "x-envoy-max-retries", "0");
+}
+
+/// Gives a request less time than its route does. Envoy's router takes it from this field, and takes
+/// the field away. Of the two fields for a limit it is the one of which the router leaves the route's
+/// own in force, where that is shorter: a filter cannot ask for it.
+fn limit<H: Host>(host: &H, total_ms: u64) {
+    const FIELD: &str = "x-envoy-upstream-rq-per-try-timeout-ms";
+    let given = target::header(host, FIELD).and_then(|text| text.parse::<u64>().ok());
+    let is_shorter = given.is_some_and(|given| given > 0 && given <= total_ms);
+    if !is_shorter {
+        let _ = host.set_header(Map::RequestHeaders, FIELD, &total_ms.to_string());
     }
 }
 

@@ -143,6 +143,28 @@ impl<H: Host> Vm<H> {
         if let Some((mut desk, root, member)) = self.desk_and_root(context) {
             member.tick(root, &mut desk);
         }
+        self.tell_overdue(context);
+    }
+
+    /// Tells the policy of requests that have been under way for too long.
+    fn tell_overdue(&mut self, context: u32) {
+        let Some((root, _)) = self.roots.get(&context) else {
+            return;
+        };
+        let Ok(now_ns) = self.host.now_ns() else {
+            return;
+        };
+        if now_ns < root.due_ns.get() {
+            return;
+        }
+        let mut desk = Desk {
+            host: &self.host,
+            metrics: &self.metrics,
+            entropy: self.entropy.get_or_insert_default(),
+        };
+        let streams = self.streams.values_mut();
+        let next = streams.map(|stream| stream.tick(root, &mut desk, now_ns));
+        root.due_ns.set(next.min().unwrap_or(u64::MAX));
     }
 
     /// A request has come.

@@ -33,11 +33,10 @@ function withFusewire() {
   const target = { provider: 'p' };
   return async () => {
     const admitted = await guard.admit(target);
-    const began = performance.now();
     const status = await nothing();
     const verdict = guard.classify(target, {
       response: { status, headers: [], trailers: [] },
-      latencyMs: BigInt(Math.round(performance.now() - began)),
+      latencyMs: BigInt(Math.round(admitted.latencyMs)),
       nowMs: BigInt(guard.nowMs()),
       idempotent: true,
       deliveredPartial: false,

@@ -5,7 +5,8 @@
  * in the package.
  *
  * @import { Store } from '../src/contract.js'
- * @import { Export, Policy } from '../src/policy.js'
+ * @import { Export } from '../src/exports.js'
+ * @import { Policy } from '../src/policy.js'
  */
 
 import { ask } from '../src/ask.js';
@@ -31,7 +32,7 @@ export class Driver {
   constructor(policy, store) {
     this.#policy = policy;
     this.#store = store;
-    this.#stage = new Stage(store);
+    this.#stage = new Stage(store, this.#prefix);
   }
 
   /**
@@ -60,7 +61,7 @@ export class Driver {
   #verbs = {
     describe: () => ({ description: this.#policy.description }),
     configure: (json) => {
-      this.#stage.reset();
+      this.#stage.reset(this.#prefix);
       return { problems: this.#policy.configure(json) };
     },
     prefix: (prefix) => {
@@ -81,12 +82,24 @@ export class Driver {
     }),
     admit: ({ target, context }) =>
       this.#ask('admission', 'admit', fromWire(target), fromWire(context)),
-    settle: ({ permit, ending, context }) =>
-      this.#ask('events', 'settle', fromWire(permit), variantFromWire(ending), fromWire(context)),
+    overdue: ({ permit, context }) =>
+      this.#ask('events', 'overdue', fromWire(permit), fromWire(context)),
+    settle: ({ permit, ending, timing, context }) =>
+      this.#ask(
+        'events',
+        'settle',
+        fromWire(permit),
+        variantFromWire(ending),
+        timing ? fromWire(timing) : { overdue: false },
+        fromWire(context),
+      ),
     inspect: ({ target, context }) =>
       this.#ask('states', 'inspect', fromWire(target), fromWire(context)),
     'set-override': ({ domain, order, context }) =>
       this.#ask('events', 'setOverride', domain, fromWire(order), fromWire(context)),
+    'set-order': ({ domain, order, context }) =>
+      this.#ask('events', 'setOrder', domain, fromWire(order), fromWire(context)),
+    explain: ({ domain, context }) => this.#ask('facts', 'explain', domain, fromWire(context)),
     next: ({ progress, verdict, context }) =>
       this.#ask('step', 'next', fromWire(progress), fromWire(verdict), fromWire(context)),
 

@@ -1,10 +1,12 @@
 /**
- * @file The store during a scenario: it can go away, forget, and is counted.
+ * @file The store during a scenario: it can go away, forget, and is counted. What belongs to an
+ * instance alone is kept here, as in a `Guard`, and stays when the store goes.
  *
  * @import { Store, Window } from '../src/contract.js'
  */
 
 import { unavailable } from '../src/store/errors.js';
+import { LocalStore } from '../src/store/local.js';
 
 /**
  * How long every key lives, in ms, whatever the policy asks for. Real time means nothing in a
@@ -15,18 +17,28 @@ const LIFETIME_MS = 600_000n;
 /** @implements {Store} */
 export class Stage {
   #inner;
+  #keys;
   #isUp = true;
   #operations = 0;
   /** @type {Map<string, number>} How often each counter was lost. */
   #lost = new Map();
 
-  /** @param {Store} inner */
-  constructor(inner) {
+  /**
+   * @param {Store} inner
+   * @param {string} prefix What every key begins with.
+   */
+  constructor(inner, prefix) {
     this.#inner = inner;
+    this.#keys = this.#keysWith(prefix);
   }
 
-  /** Begins a new scenario. What is stored stays. */
-  reset() {
+  /**
+   * Begins a new scenario. What is stored stays, except for what belongs to an instance alone.
+   *
+   * @param {string} prefix What every key begins with.
+   */
+  reset(prefix) {
+    this.#keys = this.#keysWith(prefix);
     this.#isUp = true;
     this.#operations = 0;
     this.#lost.clear();
@@ -55,8 +67,8 @@ export class Stage {
 
   /** @param {string[]} keys */
   get(keys) {
-    this.#enter();
-    return this.#inner.get(keys);
+    this.#operations += 1;
+    return this.#keys.get(keys);
   }
 
   /**
@@ -66,14 +78,14 @@ export class Stage {
    * @param {bigint} ttlMs
    */
   swap(key, expected, replacement, ttlMs) {
-    this.#enter();
-    return this.#inner.swap(key, expected, replacement, lifetime(ttlMs));
+    this.#operations += 1;
+    return this.#keys.swap(key, expected, replacement, lifetime(ttlMs));
   }
 
   /** @param {Window[]} windows */
   count(windows) {
-    this.#enter();
-    return this.#inner.count(
+    this.#operations += 1;
+    return this.#keys.count(
       windows.map((window) => {
         const times = this.#lost.get(window.key);
         const key = times ? `${window.key}~${times}` : window.key;
@@ -82,11 +94,22 @@ export class Stage {
     );
   }
 
-  #enter() {
-    this.#operations += 1;
-    if (!this.#isUp) {
-      throw unavailable('the scenario says so');
-    }
+  /** @param {string} prefix */
+  #keysWith(prefix) {
+    const reached = () => {
+      if (!this.#isUp) {
+        throw unavailable('the scenario says so');
+      }
+      return this.#inner;
+    };
+    /** @type {Store} */
+    const shared = {
+      nowMs: () => this.#inner.nowMs(),
+      get: (keys) => reached().get(keys),
+      swap: (...all) => reached().swap(...all),
+      count: (windows) => reached().count(windows),
+    };
+    return new LocalStore(shared, prefix);
   }
 }
 

@@ -5,11 +5,10 @@ const guard = new Guard({ policy: loadPolicy() });
 const target = { provider: 'geocoder', account: 'free-plan', operation: 'reverse' };
 
 const admitted = await guard.admit(target, { limitMs: 4_000 }); // throws a RefusedError
-const began = performance.now();
 // ... make the call; here it was answered with status 200 ...
 const verdict = guard.classify(target, {
   response: { status: 200, headers: [], trailers: [] }, // or failure: 'connect-refused'
-  latencyMs: BigInt(Math.round(performance.now() - began)),
+  latencyMs: BigInt(Math.round(admitted.latencyMs)),
   nowMs: BigInt(guard.nowMs()),
   idempotent: true,
   deliveredPartial: false,

@@ -1,7 +1,8 @@
 /**
  * @file Calls a policy again until its store has answered everything.
  *
- * @import { Export, Policy } from './policy.js'
+ * @import { Export } from './exports.js'
+ * @import { Policy } from './policy.js'
  */
 
 import { Fault } from './fault.js';

@@ -3,10 +3,11 @@
  */
 
 export * from './contract.js';
+export { Admitted, RefusedError } from './admitted.js';
 export { STORE_PATIENCE_MS } from './ask.js';
 export { Fault } from './fault.js';
 export { guarded } from './fetch/guarded.js';
-export { Admitted, Guard, RefusedError } from './guard.js';
+export { Guard } from './guard.js';
 export { ConfigurationError, OverrideError, Policy } from './policy.js';
 export { StoreError } from './store/errors.js';
 export { MemoryStore } from './store/memory.js';

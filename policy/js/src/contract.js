@@ -16,14 +16,12 @@
  * @typedef {classifier.Verdict} Verdict
  *
  * @typedef {breaker.Context} Context
- * @typedef {breaker.Admission} Admission
  * @typedef {breaker.Permit} Permit
  * @typedef {breaker.Refusal} Refusal
  * @typedef {breaker.RefusalReason} RefusalReason
  * @typedef {breaker.Ending} Ending
- * @typedef {breaker.Event} Event
+ * @typedef {breaker.Transition} Transition
  * @typedef {breaker.DomainState} DomainState
- * @typedef {breaker.OverrideOrder} OverrideOrder
  * @typedef {breaker.OverrideError} OverrideRefusal
  *
  * @typedef {planner.Progress} Progress
@@ -45,6 +43,36 @@
  * @property {number} bodyBytes How much of the beginning of a body, in bytes; zero: no body.
  * @property {string[]} [headers] Which header fields, by their names in lower case. None: all.
  * @property {boolean} trailers Whether trailers are worth waiting for.
+ */
+
+/**
+ * Of `wit/attempts.wit` and `wit/operator.wit`, which a policy need not export either.
+ *
+ * @typedef {object} Limits What a policy wants of the time of a call.
+ * @property {bigint} [totalMs] The longest that it may last, in ms.
+ * @property {bigint} [overdueMs] Once it has taken so long, in ms, the policy is told that it is
+ *   overdue.
+ *
+ * @typedef {object} Timing
+ * @property {bigint} [latencyMs] How long the call took, in ms.
+ * @property {boolean} overdue Whether the policy was told that it is overdue.
+ *
+ * @typedef {breaker.EventKind | { tag: 'alone', val: Transition } | { tag: 'held', val: bigint }
+ *   | { tag: 'reshaped' }} EventKind `alone`: this instance's own breaker changed its phase, and
+ *   nobody else's. `held`: an account is held back until then. `reshaped`: what is in the window was
+ *   counted by another configuration.
+ * @typedef {Omit<breaker.Event, 'kind'> & { kind: EventKind }} Event
+ *
+ * @typedef {Omit<breaker.Admission, 'events'> & { limits?: Limits, events: Event[] }} Admission
+ *   Without limits: the policy is older than these.
+ *
+ * @typedef {breaker.OverrideOrder & { enforcePercent?: number }} OverrideOrder `enforcePercent`: how
+ *   many of a hundred refusals are enforced, with the mode `observe`; by default none.
+ *
+ * @typedef {object} Fact One thing about a domain.
+ * @property {string} subject What it is about, such as `phase`: stable, for programs.
+ * @property {string} value How that stands, a word or a number: for programs.
+ * @property {string} says The same as a sentence.
  */
 
 /**

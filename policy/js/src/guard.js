@@ -1,18 +1,21 @@
 /**
  * @file One call through the policy: admit, make it, classify, settle.
  *
- * @import { Context, DomainState, Ending, Event, Media, Observation } from './contract.js'
- * @import { OverrideOrder, Permit, Progress, Refusal, Step, Store } from './contract.js'
- * @import { Target, Verdict, Wanted } from './contract.js'
- * @import { Export, Policy } from './policy.js'
+ * @import { Admission, Context, DomainState, Ending, Event, Fact, Limits } from './contract.js'
+ * @import { Media, Observation, OverrideOrder, Permit, Progress, Refusal, Step } from './contract.js'
+ * @import { Store, Target, Timing, Verdict, Wanted } from './contract.js'
+ * @import { Export } from './exports.js'
+ * @import { Policy } from './policy.js'
  * @import { StoreError } from './store/errors.js'
  */
 
+import { Admitted, RefusedError } from './admitted.js';
 import { STORE_PATIENCE_MS, ask } from './ask.js';
 import { entropy } from './entropy.js';
 import { Evidence, cut } from './evidence.js';
 import { Fault } from './fault.js';
 import { WANTED_BY_DEFAULT } from './policy.js';
+import { LocalStore } from './store/local.js';
 import { MemoryStore } from './store/memory.js';
 import { Tape } from './tape.js';
 import { withoutPolicy } from './unjudged.js';
@@ -41,21 +44,6 @@ import { withoutPolicy } from './unjudged.js';
  * @property {bigint} [fingerprint] A digest of the request, the same for equal requests.
  */
 
-/** A call that the policy refused. */
-export class RefusedError extends Error {
-  /** @param {Refusal} refusal */
-  constructor(refusal) {
-    super(refusal.detail);
-    this.name = 'RefusedError';
-    /** Why: `open`, `probe-in-flight`, ... */
-    this.reason = refusal.reason;
-    /** The failure domain that refused. */
-    this.domain = refusal.domain;
-    /** When it is worth asking again, in ms from now; zero: never. */
-    this.retryAfterMs = Number(refusal.retryAfterMs);
-  }
-}
-
 /** Guards calls with one policy on one store. */
 export class Guard {
   #policy;
@@ -74,7 +62,8 @@ export class Guard {
    * @param {object} options
    * @param {Policy} options.policy
    * @param {Store} [options.store] By default in this process's memory. One that is elsewhere
-   *   belongs in a `WatchedStore`, so that it cannot slow calls down.
+   *   belongs in a `WatchedStore`, so that it cannot slow calls down. What is of interest to this
+   *   guard alone is kept in this process, whatever the store.
    * @param {string} [options.prefix] What every key begins with; the same as in the policy's
    *   configuration.
    * @param {string} [options.instance] This host's id, distinct in the fleet. By default random.
@@ -84,7 +73,7 @@ export class Guard {
   constructor({ policy, store = new MemoryStore(), prefix = 'fusewire', ...options }) {
     this.#policy = policy;
     this.#evidence = new Evidence(policy);
-    this.#store = store;
+    this.#store = new LocalStore(store, prefix);
     this.#prefix = prefix;
     this.#instance = options.instance;
     this.#patienceMs = options.patienceMs ?? STORE_PATIENCE_MS;
@@ -109,8 +98,8 @@ export class Guard {
   }
 
   /**
-   * Asks whether a call to this target may be made now. Where the policy or the store fails, the
-   * call is let through.
+   * Asks whether a call to this target may be made now. Where the policy fails, the call is let
+   * through.
    *
    * @param {Target} target
    * @param {CallFacts} [facts]
@@ -121,18 +110,18 @@ export class Guard {
     if (typeof target?.provider !== 'string') {
       throw new TypeError('a target has at least a provider, such as { provider: "geocoder" }');
     }
-    /** @type {import('./contract.js').Admission} */
+    /** @type {Admission} */
     let admission;
     try {
       admission = await this.#ask('admit', target, this.#context(facts));
     } catch (thrown) {
       this.#fault('admit', thrown);
-      return new Admitted(this, undefined);
+      return new Admitted(this, undefined, {});
     }
     this.#events(admission.events);
     const { tag, val } = admission.decision;
     if (tag === 'allowed') {
-      return new Admitted(this, val);
+      return new Admitted(this, val, admission.limits ?? olderLimits(val, facts), facts);
     }
     this.#tell({ type: 'refused', target, refusal: val });
     throw new RefusedError(val);
@@ -181,25 +170,27 @@ export class Guard {
    *
    * @param {Permit} permit
    * @param {Ending} ending
+   * @param {Timing} [timing]
+   * @param {CallFacts} [facts] Those of its admission.
    * @returns {Promise<void> | undefined} What goes on, where anything does. Never rejects.
    */
-  settle(permit, ending) {
+  settle(permit, ending, timing = { overdue: false }, facts) {
     if (ending.tag === 'judged') {
       this.#tell({ type: 'judged', target: permit.target, verdict: ending.val });
     }
-    const told = (/** @type {Event[]} */ events) => this.#events(events);
-    const failed = (/** @type {unknown} */ thrown) => this.#fault('settle', thrown);
-    try {
-      /** @type {Event[] | Promise<Event[]>} */
-      const answer = this.#ask('settle', permit, ending, this.#context());
-      if (answer instanceof Promise) {
-        return this.#goOn(answer.then(told).then(undefined, failed));
-      }
-      told(answer);
-    } catch (thrown) {
-      failed(thrown);
-    }
-    return undefined;
+    return this.#report('settle', permit, ending, timing, this.#context(facts));
+  }
+
+  /**
+   * Tells the policy that a call is still under way which takes longer than it wants to wait for the
+   * end; {@link Admitted} does. As {@link settle} otherwise.
+   *
+   * @param {Permit} permit
+   * @param {CallFacts} [facts] Those of its admission.
+   * @returns {Promise<void> | undefined} What goes on, where anything does. Never rejects.
+   */
+  overdue(permit, facts) {
+    return this.#report('overdue', permit, this.#context(facts));
   }
 
   /**
@@ -229,13 +220,24 @@ export class Guard {
   /**
    * Gives an operator's order for one domain; without one it is cleared.
    *
-   * @param {string} domain
+   * @param {string} domain `provider`, `provider@account` or `provider/operation`.
    * @param {OverrideOrder} [order]
    * @returns {Promise<void>}
    * @throws {Fault | import('./policy.js').OverrideError}
    */
   async order(domain, order) {
-    this.#events(await this.#ask('setOverride', domain, order, this.#context()));
+    this.#events(await this.#ask('setOrder', domain, order, this.#context()));
+  }
+
+  /**
+   * Tells why a domain stands as it does, the most important first.
+   *
+   * @param {string} domain `provider`, `provider@account` or `provider/operation`.
+   * @returns {Promise<Fact[]>}
+   * @throws {Fault | import('./policy.js').OverrideError}
+   */
+  async explain(domain) {
+    return this.#ask('explain', domain, this.#context());
   }
 
   /**
@@ -253,6 +255,29 @@ export class Guard {
   /** How many outcomes are on their way to the policy. */
   get unsettled() {
     return this.#onTheirWay.size;
+  }
+
+  /**
+   * Tells the policy something of a call.
+   *
+   * @param {Export} name
+   * @param {any[]} args
+   * @returns {Promise<void> | undefined} What goes on, where anything does. Never rejects.
+   */
+  #report(name, ...args) {
+    const told = (/** @type {Event[]} */ events) => this.#events(events);
+    const failed = (/** @type {unknown} */ thrown) => this.#fault(name, thrown);
+    try {
+      /** @type {Event[] | Promise<Event[]>} */
+      const answer = this.#ask(name, ...args);
+      if (answer instanceof Promise) {
+        return this.#goOn(answer.then(told).then(undefined, failed));
+      }
+      told(answer);
+    } catch (thrown) {
+      failed(thrown);
+    }
+    return undefined;
   }
 
   /** @param {Promise<void>} telling Never rejects. */
@@ -315,42 +340,15 @@ export class Guard {
   }
 }
 
-/** The right to make one call. Settle it with the verdict, or drop it; the first one counts. */
-export class Admitted {
-  #guard;
-  /** @type {Permit | undefined} None: the policy failed, or the call is settled. */
-  #permit;
-
-  /**
-   * @param {Guard} guard
-   * @param {Permit | undefined} permit
-   */
-  constructor(guard, permit) {
-    this.#guard = guard;
-    this.#permit = permit;
-    /** Whether this call is the fleet's probe: it gets a shorter time limit and no retries. */
-    this.isProbe = permit?.probe ?? false;
-  }
-
-  /**
-   * Tells how the call ended. Nobody has to wait for what it returns.
-   *
-   * @param {Verdict} verdict
-   * @returns {Promise<void> | undefined} What goes on, where anything does. Never rejects.
-   */
-  settle(verdict) {
-    return this.#tell({ tag: 'judged', val: verdict });
-  }
-
-  /** Tells that the call was given up before there was anything to judge. Frees a probe's lease. */
-  drop() {
-    return this.#tell({ tag: 'dropped' });
-  }
-
-  /** @param {Ending} ending */
-  #tell(ending) {
-    const permit = this.#permit;
-    this.#permit = undefined;
-    return permit && this.#guard.settle(permit, ending);
-  }
+/**
+ * What an older policy, which sets no limits, would have of a call's time: the contract has always
+ * had it that a probe gets less.
+ *
+ * @param {Permit} permit
+ * @param {CallFacts} [facts]
+ * @returns {Limits}
+ */
+function olderLimits({ probe }, facts) {
+  const limitMs = facts?.limitMs;
+  return probe && limitMs !== undefined ? { totalMs: BigInt(Math.ceil(limitMs / 2)) } : {};
 }

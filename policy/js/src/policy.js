@@ -15,9 +15,11 @@
  *
  * @import { Artefact, Description, Observation, Problem, Target, Verdict } from './contract.js'
  * @import { Wanted } from './contract.js'
+ * @import { Export } from './exports.js'
  * @import { Tape } from './tape.js'
  */
 
+import { EXPORTS } from './exports.js';
 import { Fault } from './fault.js';
 import { refused } from './store/errors.js';
 
@@ -55,7 +57,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Why an operator's order was not carried out. */
+/** Why an operator's order was not carried out, or his question not answered. */
 export class OverrideError extends Error {
   /** @param {import('./contract.js').OverrideRefusal} refusal */
   constructor(refusal) {
@@ -71,12 +73,6 @@ export class OverrideError extends Error {
  * A configuration: a JSON text, or what becomes one.
  *
  * @typedef {string | Record<string, unknown>} Configuration
- */
-
-/**
- * An export that may touch the store.
- *
- * @typedef {'admit' | 'settle' | 'inspect' | 'setOverride' | 'next'} Export
  */
 
 /** A component with its configuration, ready to be asked. */
@@ -184,7 +180,8 @@ export class Policy {
   }
 
   /**
-   * Makes one call of an export that may touch the store, against a tape.
+   * Makes one call of an export that may touch the store, against a tape. An older policy, which does
+   * not have it, is asked what comes next to it.
    *
    * @param {Export} name
    * @param {any[]} args
@@ -195,11 +192,7 @@ export class Policy {
   run(name, args, tape) {
     this.#tape = tape;
     try {
-      return this.#call((root) => {
-        /** @type {any} */
-        const face = name === 'next' ? root.planner : root.breaker;
-        return face[name](...args);
-      });
+      return this.#call((root) => EXPORTS[name](root, ...args));
     } catch (thrown) {
       // What is no error is the `err` of the export's result: `suspended`, by itself or as a case.
       if (thrown instanceof Error) {

@@ -163,7 +163,7 @@ for (const [name, start] of /** @type {Array<[string, () => Promise<Driver>]>} *
       const { admission, operations } = await ask(
         `{"admit":{"target":${target},"context":${context(2_000)}}}`,
       );
-      assert.equal(operations, 1);
+      assert.equal(operations, 2, "the fleet's keys, and then its own");
       assert.ok('store' in admission.events[0].kind);
       const swap =
         '{"swap":{"key":"drive:v","expected":null,"replacement":[0,255],"ttl-ms":60000}}';
@@ -173,6 +173,94 @@ for (const [name, start] of /** @type {Array<[string, () => Promise<Driver>]>} *
       const { error } = await ask('{"get":[""]}');
       assert.match(error.refused, /may have 1 to 512/);
       await ask('{"stage":{"up":true}}');
+    });
+
+    test('an instance has a breaker of its own while the store is down, until it is configured', async () => {
+      const breaker = { failures: { count: 2 }, 'cool-down': { jitter: 0 } };
+      const configure = JSON.stringify({
+        configure: JSON.stringify({ prefix: 'drive', breaker }),
+      });
+      const alone = '{"provider":"alone","account":null,"operation":null}';
+      const admit = `{"admit":{"target":${alone},"context":${context(5_000)}}}`;
+      await ask(configure);
+      await ask('{"stage":{"up":false}}');
+      const { verdict } = await ask(
+        `{"classify":{"target":${target},"observation":${observation}}}`,
+      );
+      const kinds = [];
+      for (let calls = 0; calls < 2; calls += 1) {
+        const { admission } = await ask(admit);
+        const settle = {
+          permit: admission.decision.allowed,
+          ending: { judged: verdict },
+          timing: { 'latency-ms': 3, overdue: false },
+          context: JSON.parse(context(5_001).replaceAll(U64_MAX, '1')),
+        };
+        const { events, operations } = await ask(JSON.stringify({ settle }));
+        assert.ok(operations >= 1);
+        kinds.push(...events.map((/** @type {any} */ { kind }) => kind));
+      }
+      assert.equal(kinds.length, 1);
+      const { after, rule } = kinds[0].alone;
+      assert.deepEqual([after, rule], ['open', 'failures']);
+      assert.equal((await ask(admit)).admission.decision.refused.reason, 'open');
+      await ask('{"stage":{"up":true}}');
+      assert.ok((await ask(admit)).admission.decision.allowed, "the fleet's has the word again");
+      await ask(configure);
+      await ask('{"stage":{"up":false}}');
+      assert.ok((await ask(admit)).admission.decision.allowed, 'it begins anew');
+      await ask('{"stage":{"up":true}}');
+    });
+
+    test('hands on what a policy wants of the time of a call, and when it is overdue', async () => {
+      const breaker = {
+        failures: { count: 1 },
+        'cool-down': { first: '1s', jitter: 0 },
+        'slow-ratio': { share: 0.5, minimum: 2 },
+      };
+      const configuration = JSON.stringify({ prefix: 'drive', slow: '2s', breaker });
+      assert.deepEqual(await ask(JSON.stringify({ configure: configuration })), { problems: [] });
+      const slow = '{"provider":"slow","account":null,"operation":null}';
+      const timed = context(1_000).replace('"call-limit-ms":null', '"call-limit-ms":8000');
+      const { admission } = await ask(`{"admit":{"target":${slow},"context":${timed}}}`);
+      assert.deepEqual(admission.limits, { 'total-ms': null, 'overdue-ms': 2_000 });
+      const permit = JSON.stringify(admission.decision.allowed);
+      const overdue = `{"overdue":{"permit":${permit},"context":${context(3_000)}}}`;
+      assert.deepEqual((await ask(overdue)).events, []);
+      const { events, operations } = await ask(overdue);
+      assert.ok(operations >= 2);
+      assert.equal(events[0].kind.transition.rule, 'slow-ratio');
+      const { admission: probe } = await ask(
+        `{"admit":{"target":${slow},"context":${timed.replace('1000', '9000')}}}`,
+      );
+      assert.equal(probe.decision.allowed.probe, true);
+      assert.deepEqual(probe.limits, { 'total-ms': 4_000, 'overdue-ms': 2_000 });
+    });
+
+    test('takes an order with a share of enforcement, and explains a domain', async () => {
+      const order = {
+        mode: 'observe',
+        'enforce-percent': 25,
+        who: 'operator@desk',
+        why: 'a trial',
+        'until-ms': 0,
+      };
+      const set = `{"set-order":{"domain":"ordered","order":${JSON.stringify(order)},"context":${context(1)}}}`;
+      const { events, operations } = await ask(set);
+      assert.deepEqual(events[0].kind, { ordered: 'observe' });
+      assert.equal(operations, 2);
+      const explain = (/** @type {string} */ domain) =>
+        ask(`{"explain":{"domain":"${domain}","context":${context(1)}}}`);
+      const { facts, operations: reads } = await explain('ordered');
+      assert.ok(reads >= 1);
+      const { value, says } = facts.find((/** @type {any} */ { subject }) => subject === 'order');
+      assert.equal(value, 'observe');
+      assert.match(says, /^25 of a hundred refusals are enforced/);
+      assert.deepEqual((await explain(''))['override-error'], {
+        invalid: 'the provider has no name',
+      });
+      const clear = `{"set-order":{"domain":"ordered","order":null,"context":${context(1)}}}`;
+      assert.deepEqual((await ask(clear)).events[0].kind, { ordered: null });
     });
 
     test('a lost counter is begun anew', async () => {

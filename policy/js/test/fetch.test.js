@@ -148,6 +148,11 @@ test('an answer that does not come within the limit is a total timeout', async (
   assert.deepEqual(judged(), ['judged: transport/total-timeout']);
 });
 
+test('a limit of a year is no limit of a moment', async () => {
+  const { ask } = guarding({ limitMs: 365 * 24 * 3_600_000 });
+  assert.equal(await (await ask(`${upstream.url}/ok`)).text(), 'all is well');
+});
+
 test('a body that does not come to its end within the limit is a total timeout', async () => {
   const { ask, judged } = guarding({ limitMs: 100 });
   const response = await ask(`${upstream.url}/stall`);
@@ -215,6 +220,7 @@ test('the probe is judged by its head, and a caller who is slow holds no lease',
       failures: { count: 1 },
       'cool-down': { first: '1s', jitter: 0 },
       probes: { needed: 1 },
+      ramp: false,
     },
   };
   let now = Date.now();

@@ -6,7 +6,7 @@ import { RedisStore } from 'fusewire/redis';
 
 import { call, inShort, noting, seen } from './support/calls.js';
 import { RedisServer } from './support/redis-server.js';
-import { connectedStore, startedServer } from './support/redis.js';
+import { connectedStore, startedServer, tell } from './support/redis.js';
 import { until } from './support/until.js';
 
 const target = { provider: 'geocoder' };
@@ -15,6 +15,7 @@ const configuration = {
     failures: { count: 3 },
     'cool-down': { first: '1s', jitter: 0 },
     probes: { needed: 1 },
+    ramp: false,
   },
 };
 
@@ -75,24 +76,96 @@ test('what one worker finds out all know, and one call tests the recovery', asyn
   assert.equal(events.filter((event) => event.includes('tripped')).length, 1, `${events}`);
 });
 
-test('a fleet whose store is gone refuses nobody, and shares again when it is back', async (t) => {
+/**
+ * A worker on a server of its own, whose store is what it is by default.
+ *
+ * @param {import('node:test').TestContext} t
+ */
+async function workerOnItsOwn(t) {
   const its = await startedServer(t);
   const inner = await connectedStore(t, its.url);
-  const store = new WatchedStore(inner);
-  const { guard, notices } = noting({ policy: loadPolicy(configuration), store });
+  /** @type {string[]} */
+  const modes = [];
+  const store = new WatchedStore(inner, { onChange: (mode) => modes.push(mode) });
+  const policy = loadPolicy(configuration);
+  return { its, inner, modes, ...noting({ policy, store, instance: 'a' }) };
+}
+
+/** What one key of the server has. @param {RedisServer} its @param {string} key */
+async function stored(its, key) {
+  const store = await RedisStore.connect(its.url);
+  const [bytes] = await store.get([key]);
+  store.close();
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+/** Fails until it is refused. @param {import('fusewire').Guard} guard */
+const refusedAtLast = (guard) =>
+  until(
+    () =>
+      call(guard, target, 503).then(
+        () => undefined,
+        (error) => error,
+      ),
+    'a call is refused',
+  );
+
+/**
+ * Asks until the store is in use again.
+ *
+ * @param {{ guard: import('fusewire').Guard, modes: string[] }} worker
+ */
+const backInUse = ({ guard, modes }) =>
+  until(async () => {
+    await guard.admit(target).then(
+      (admitted) => admitted.drop(),
+      () => {},
+    );
+    return modes.at(-1) === 'shared';
+  }, 'the store is in use again');
+
+test('while its store is gone a worker has a breaker of its own, and the fleet learns nothing of it', async (t) => {
+  const worker = await workerOnItsOwn(t);
+  const { its, modes, guard, notices } = worker;
+  await call(guard, target, 200);
   await its.kill();
-  for (let calls = 0; calls < 10; calls += 1) {
-    await call(guard, target, 503);
-  }
-  assert.ok(inShort(notices).includes('store: unavailable'));
-  await startedServer(t, its.port);
-  const failing = async () => {
-    try {
-      await call(guard, target, 503);
-      return false;
-    } catch (error) {
-      return error instanceof RefusedError;
-    }
-  };
-  await until(failing, 'the breaker is shared again, and open');
+  const refused = await refusedAtLast(guard);
+  assert.ok(refused instanceof RefusedError);
+  assert.equal(refused.reason, 'open');
+  assert.match(refused.message, /for this instance alone$/);
+  const kinds = notices.flatMap((notice) => (notice.type === 'event' ? [notice.event.kind] : []));
+  const alone = kinds.filter((kind) => kind.tag === 'alone');
+  assert.deepEqual(
+    alone.map(({ val }) => [val.before, val.after, val.rule]),
+    [['closed', 'open', 'failures']],
+  );
+  const back = await startedServer(t, its.port);
+  await backInUse(worker);
+  (await guard.admit(target)).drop();
+  await guard.settled();
+  assert.deepEqual(modes, ['down', 'shared'], 'each change of mode is told once');
+  assert.equal(await stored(back, 'fusewire:s:{geocoder}'), undefined);
+  await call(guard, target, 503);
+  const keys = await tell(back, 'KEYS', '*');
+  assert.deepEqual(keys, ['fusewire:w:{geocoder}']);
+});
+
+test("a worker's own findings are not written over what the fleet knows", async (t) => {
+  const worker = await workerOnItsOwn(t);
+  const { its, inner, modes, guard } = worker;
+  const order = { mode: /** @type {const} */ ('observe'), who: 'on-call', why: 'a trial' };
+  await guard.order('geocoder', { ...order, untilMs: 0n });
+  await guard.order('geocoder');
+  const key = 'fusewire:s:{geocoder}';
+  const before = await stored(its, key);
+  assert.ok(before);
+  its.freeze();
+  assert.equal((await refusedAtLast(guard)).reason, 'open');
+  await until(() => !inner.isUp, 'the connection is given up');
+  its.thaw();
+  await backInUse(worker);
+  (await guard.admit(target)).drop();
+  await guard.settled();
+  assert.deepEqual(modes, ['down', 'shared']);
+  assert.equal(await stored(its, key), before);
 });

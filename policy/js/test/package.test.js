@@ -107,7 +107,7 @@ test('the package has types for all that it exports', async () => {
   writeFileSync(
     join(home, 'user.ts'),
     `import { Guard, MemoryStore, RefusedError, WatchedStore, guarded, loadPolicy } from 'fusewire';
-import type { Observation, Store, Target, Verdict, Wanted } from 'fusewire';
+import type { Event, Fact, Observation, Store, Target, Verdict, Wanted } from 'fusewire';
 import { RedisStore } from 'fusewire/redis';
 
 const store: Store = new WatchedStore(new RedisStore('redis://127.0.0.1:1'));
@@ -121,8 +121,15 @@ const wanted: Wanted = guard.wanted(target);
 const most: number = wanted.bodyBytes;
 const ended: Promise<Verdict | undefined> = response.then((r) => ask.attemptOf(r)?.verdict);
 const after: number = new RefusedError({} as never).retryAfterMs;
-const own: Store = new MemoryStore(() => 1);
-export { after, ended, most, own, response, verdict };
+const own: Store = new MemoryStore(() => 1, { entriesMax: 1_000 });
+const json = guarded(fetch, { guard, target: () => target, expect: () => 'json' });
+const facts: Promise<Fact[]> = guard.explain('p');
+guard.order('p', { mode: 'observe', enforcePercent: 25, who: 'on-call', why: 'a trial', untilMs: 0n });
+const limit = guard.admit(target).then(({ limitMs, latencyMs }) => (limitMs ?? 0) - latencyMs);
+const until = ({ kind }: Event): bigint => (kind.tag === 'held' ? kind.val : 0n);
+export { after, ended, facts, json, limit, most, own, response, until, verdict };
+// @ts-expect-error: there is no such kind of media
+guarded(fetch, { guard, target: () => target, expect: () => 'music' });
 // @ts-expect-error: a target needs a provider
 guard.admit({ account: 'a' });
 // @ts-expect-error: there is no such option

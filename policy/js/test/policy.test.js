@@ -5,6 +5,7 @@ import { ConfigurationError, Guard, MemoryStore, Policy, loadPolicy } from 'fuse
 
 import { call, inShort, noting, seen } from './support/calls.js';
 import { trapping } from './support/trapping.js';
+import { until } from './support/until.js';
 
 const target = { provider: 'p' };
 
@@ -51,7 +52,7 @@ test('a name that begins with a byte order mark keeps it', async () => {
 });
 
 test('a policy that traps lets its calls through and is counted', async () => {
-  const policy = Policy.load(trapping('breaker#admit'));
+  const policy = Policy.load(trapping('attempts#admit'));
   const { guard, notices } = noting({ policy });
   for (let times = 1; times <= 3; times += 1) {
     const admitted = await guard.admit(target);
@@ -83,8 +84,8 @@ test('an attempt that a trapped policy did not judge counts nowhere', async () =
 });
 
 test('the instance after a trap has the configuration of the one before', async () => {
-  const settle = 'breaker#set-override';
-  const policy = Policy.load(trapping(settle), { breaker: { failures: { count: 2 } } });
+  const order = 'operator#set-order';
+  const policy = Policy.load(trapping(order), { breaker: { failures: { count: 2 } } });
   const store = new MemoryStore();
   const { guard, notices } = noting({ policy, store });
   await assert.rejects(guard.order('p'), { name: 'Fault', kind: 'trap' });
@@ -96,10 +97,23 @@ test('the instance after a trap has the configuration of the one before', async 
 });
 
 test('an outcome that a trapped policy did not take is told', async () => {
-  const policy = Policy.load(trapping('breaker#settle'));
+  const policy = Policy.load(trapping('attempts#settle'));
   const { guard, notices } = noting({ policy });
   await call(guard, target, 200);
   assert.match(inShort(notices).at(-1) ?? '', /^fault: settle: the policy trapped: /);
+});
+
+test('a policy that traps when a call is overdue is told of its end all the same', async () => {
+  const breaker = { 'slow-ratio': { share: 0.5, minimum: 1 } };
+  const policy = Policy.load(trapping('attempts#overdue'), { slow: '1ms', breaker });
+  const { guard, notices } = noting({ policy });
+  const admitted = await guard.admit(target);
+  await until(() => policy.faults === 1, 'it has trapped');
+  await admitted.settle(guard.classify(target, seen(200)));
+  const [fault, judged] = inShort(notices);
+  assert.match(fault, /^fault: overdue: the policy trapped: /);
+  assert.equal(judged, 'judged: status/200');
+  assert.equal((await guard.inspect(target))[0].successes, 1n);
 });
 
 test("a target that is none is the caller's mistake and reaches no policy", async () => {

@@ -5,8 +5,9 @@ import { MemoryStore, StoreError, WatchedStore } from 'fusewire';
 import { RedisStore } from 'fusewire/redis';
 
 import { Clock } from '../src/redis/clock.js';
+import { LocalStore } from '../src/store/local.js';
 import { RedisServer, freePort } from './support/redis-server.js';
-import { connectedStore, startedServer } from './support/redis.js';
+import { connectedStore, startedServer, tell } from './support/redis.js';
 import { until } from './support/until.js';
 
 /** @import { Store, Window } from 'fusewire' */
@@ -125,6 +126,59 @@ test('what is gone from memory gives its memory back', () => {
   assert.ok(store.held < 50, `${store.held} entries are held, and 10 live`);
 });
 
+test('a store with a limit holds so many, and what was used least recently goes', () => {
+  const store = new MemoryStore(() => 1, { entriesMax: 3 });
+  const put = (/** @type {string} */ key) => store.swap(key, undefined, Uint8Array.of(1), 0n);
+  ['a', 'b', 'c'].forEach(put);
+  store.get(['a']);
+  store.count([window('d', { add: adding('x') })]);
+  const left = store.get(['a', 'b', 'c']).map((value) => value !== undefined);
+  assert.deepEqual(left, [true, false, true]);
+  for (let i = 0; i < 1_000; i += 1) {
+    put(`k${i}`);
+  }
+  assert.equal(store.held, 3);
+});
+
+for (const [name, shared] of /** @type {Array<[string, () => Store]>} */ ([
+  ['at once', () => new MemoryStore()],
+  ['later', () => redis],
+])) {
+  test(`keys of one instance stay in its process, beside a store that answers ${name}`, async () => {
+    const store = new LocalStore(shared(), 'its');
+    const [value, own] = [Uint8Array.of(1), Uint8Array.of(2)];
+    await store.swap('its:s', undefined, value, 60_000n);
+    await store.swap('its:local:s', undefined, own, 60_000n);
+    const keys = ['its:local:none', 'its:s', 'its:local:s', 'its:none'];
+    const both = (await store.get(keys)).map((found) => found && [...found]);
+    assert.deepEqual(both, [undefined, [1], [2], undefined]);
+    const amounts = async (/** @type {Window[]} */ windows) =>
+      (await store.count(windows)).map(({ lanes }) => lanes[0]?.amount);
+    const [its, shareds] = [window('its:local:w'), window('its:w')];
+    const add = { add: adding('a') };
+    assert.deepEqual(
+      await amounts([{ ...its, ...add }, { ...shareds, ...add }, { ...its, ...add }, shareds]),
+      [1n, 1n, 2n, 1n],
+    );
+    const [away, there] = await shared().get(['its:local:s', 'its:s']);
+    assert.equal(away, undefined);
+    assert.equal(there === undefined, name === 'at once', 'a memory of its own is another one');
+  });
+}
+
+test('a question about both kinds of keys fails with the shared store, and counts nothing', async () => {
+  const down = () => {
+    throw new Error('it is gone');
+  };
+  const store = new LocalStore({ nowMs: () => 1, get: down, swap: down, count: down }, 'its');
+  const own = window('its:local:w', { add: adding('a') });
+  assert.throws(() => store.count([own, window('its:w')]), /it is gone/);
+  assert.throws(() => store.get(['its:local:s', 'its:s']), /it is gone/);
+  assert.throws(() => store.swap('its:localised', undefined, undefined, 0n), /it is gone/);
+  const [tally] = await store.count([own]);
+  assert.equal(tally.lanes[0].amount, 1n);
+});
+
 test('a server that has lost the scripts is given them again', async (t) => {
   const other = await connectedStore(t, server.url);
   const add = window('flushed', { add: adding('a') });
@@ -140,18 +194,6 @@ test('a server that has lost the scripts is given them again', async (t) => {
 });
 
 const flushScripts = () => tell(server, 'SCRIPT', 'FLUSH');
-
-/**
- * @param {RedisServer} whom
- * @param {string[]} command
- */
-async function tell(whom, ...command) {
-  const { createClient } = await import('redis');
-  const client = createClient({ url: whom.url });
-  await client.connect();
-  await client.sendCommand(command);
-  client.destroy();
-}
 
 test('a server that takes no writes any more is left, and found again when it does', async (t) => {
   const its = await startedServer(t);

@@ -97,6 +97,27 @@ test('a reset connection and a body that breaks off are failures in workerd too'
   await worker.ended;
 });
 
+test('calls that hang open the breaker in workerd too, while they are under way', async () => {
+  // The calls below that ask whether it is open are good, and many.
+  const breaker = { ...POLICY.breaker, 'slow-ratio': { share: 0.01, minimum: 2 } };
+  const worker = await serve('--policy', JSON.stringify({ slow: '100ms', breaker }));
+  let ended = 0;
+  const hanging = [1, 2].map(() =>
+    fetch(`${worker.url}/hang`)
+      .catch(() => {}) // as the upstream hangs up below
+      .finally(() => (ended += 1)),
+  );
+  await until(async () => {
+    const response = await fetch(`${worker.url}/ok`);
+    return (await response.text()).includes('slow-ratio');
+  }, 'the breaker is open');
+  assert.equal(ended, 0);
+  upstream.hangUp();
+  await Promise.all(hanging);
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+});
+
 test('an error in an answer 200 is a failure in workerd too, and a good answer comes whole', async () => {
   const policy = { ...POLICY, profile: 'arcgis' };
   const worker = await serve('--policy', JSON.stringify(policy));

@@ -8,8 +8,8 @@ guard = Guard(Policy({"breaker": {"failures": {"count": 3}}}))
 
 for _ in range(5):
     try:
-        with guard.call("geocoder") as call:
-            response = httpx.get(sys.argv[1], timeout=2)
+        with guard.call("geocoder", limit=2) as call:
+            response = httpx.get(sys.argv[1], timeout=call.limit)
             call.response(response.status_code, response.headers)
         print(response.status_code, call.verdict["outcome"])
     except Refused as refused:

@@ -30,8 +30,10 @@ def _binary() -> str:
 class RedisServer:
     """A Redis that lives as long as the block."""
 
-    def __init__(self, password: str | None = None) -> None:
+    def __init__(self, password: str | None = None, *, keeps: bool = False) -> None:
+        """``keeps``: what it holds is there again when it is started again."""
         self._password = password
+        self._keeps = keeps
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -49,6 +51,8 @@ class RedisServer:
         arguments = ["--port", str(self.port), "--save", "", "--bind", "127.0.0.1"]
         if self._password:
             arguments += ["--requirepass", self._password]
+        if self._keeps:
+            arguments += ["--appendonly", "yes", "--appendfsync", "always"]
         self._process = subprocess.Popen(
             [_binary(), *arguments, "--dir", self._folder.name], stdout=subprocess.DEVNULL
         )

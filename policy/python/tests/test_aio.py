@@ -210,16 +210,28 @@ def test_whoever_is_cancelled_leaves_no_probe_lease_behind(component: Component,
     asyncio.run(story())
 
 
-def test_a_store_that_is_gone_lets_calls_through(component: Component) -> None:
-    async def story() -> None:
+@pytest.mark.parametrize("mode", ["allow", "deny", "local"])
+def test_what_is_done_while_a_store_is_gone_is_configured(component: Component, mode: str) -> None:
+    async def story() -> list[str]:
         store = AsyncRedisStore(f"redis://127.0.0.1:{refused_port()}")
-        policy = AsyncPolicy(store=store, component=component)
-        guard = AsyncGuard(policy)
-        for _ in range(10):
-            async with guard.call("p") as call:
-                call.response(503)
+        configuration = {"breaker": {"store-failure": mode}}
+        guard = AsyncGuard(AsyncPolicy(configuration, store=store, component=component))
+        told = []
+        for _ in range(7):
+            try:
+                async with guard.call("p") as call:
+                    call.response(503)
+                told.append("made")
+            except Refused as refused:
+                told.append(refused.reason)
+        return told
 
-    asyncio.run(story())
+    expected = {
+        "allow": ["made"] * 7,
+        "deny": ["store"] * 7,
+        "local": ["made"] * 5 + ["open"] * 2,
+    }
+    assert asyncio.run(story()) == expected[mode]
 
 
 def test_a_store_in_this_process_needs_no_pending(component: Component) -> None:
@@ -230,6 +242,27 @@ def test_a_store_in_this_process_needs_no_pending(component: Component) -> None:
         assert (await guard.inspect("p"))[0]["successes"] == 1
         with pytest.raises(PolicyFault):
             await guard.policy.inspect(target("p", operation="x" * (32 << 20)), context())
+
+    asyncio.run(story())
+
+
+def test_orders_are_given_and_domains_explained(
+    redis_server: RedisServer, component: Component
+) -> None:
+    async def story() -> None:
+        guard = guard_on(redis_server, component)
+        await guard.order("p", "open", who="on-call", why="maintenance", lasts=60)
+        with pytest.raises(Refused, match="on-call: maintenance"):
+            async with guard.call("p"):
+                pass
+        facts = {fact["subject"]: fact["value"] for fact in await guard.explain("p")}
+        assert (facts["phase"], facts["order"]) == ("closed", "open")
+        await guard.order("p", "observe", who="on-call", why="a trial", enforce_percent=30)
+        facts = {fact["subject"]: fact["says"] for fact in await guard.explain("p")}
+        assert "30 of a hundred" in facts["order"]
+        await guard.clear("p")
+        assert "order" not in {fact["subject"] for fact in await guard.explain("p")}
+        await close(guard)
 
     asyncio.run(story())
 

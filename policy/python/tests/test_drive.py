@@ -105,7 +105,8 @@ def test_a_scenario_is_played(driver: Driver) -> None:
     # The stage: what the policy asks for fails, and what the driver is asked for does not.
     driver.ask("stage", {"up": False})
     down = driver.admit()
-    assert down["operations"] == 1
+    # The fleet's record, which fails, and this instance's own, which does not.
+    assert down["operations"] == 2
     assert "out of reach" in down["admission"]["events"][0]["kind"]["store"]
     assert driver.ask("get", [record])["values"] == [value]
     driver.ask("stage", {"up": True})
@@ -117,10 +118,84 @@ def test_a_scenario_is_played(driver: Driver) -> None:
     assert states[0]["failures"] == 0
     order = {"domain": "", "order": None, "context": full()}
     assert "invalid" in driver.ask("set-override", order)["override-error"]
+    assert driver.ask("set-order", order) == driver.ask("set-override", order)
     driver.ask("prefix", "other")
     driver.ask("configure", json.dumps({"prefix": prefix}))
     refused = driver.admit()
     assert refused["operations"] == 0 and "allowed" in refused["admission"]["decision"]
+
+
+def test_limits_timings_and_overdue_calls_are_passed_on(driver: Driver) -> None:
+    prefix = fresh_prefix()
+    assert driver.ask("prefix", prefix) == {"done": True}
+    slow = {"minimum": 2, "share": 0.6}
+    breaker = {"slow-ratio": slow, "cool-down": {"jitter": 0}}
+    configuration = {"prefix": prefix, "slow": "1s", "breaker": breaker}
+    assert driver.ask("configure", json.dumps(configuration)) == {"problems": []}
+    admitted = driver.admit()["admission"]
+    assert admitted["limits"] == {"total-ms": None, "overdue-ms": 1000}
+    permit = admitted["decision"]["allowed"]
+    overdue = {"permit": permit, "context": full()}
+    assert driver.ask("overdue", overdue) == {"events": [], "operations": 1}
+    seen = {"target": TARGET, "observation": answered(200)}
+    good = driver.ask("classify", seen)["verdict"]
+    settled: Any = {"permit": permit, "ending": {"judged": good}, "context": full()}
+    timing = {"latency-ms": 1500, "overdue": True}
+    assert driver.ask("settle", {**settled, "timing": timing})["events"] == []
+    # Without a timing nothing of it is known, and the verdict decides.
+    assert driver.ask("settle", settled)["events"] == []
+    (state,) = driver.ask("inspect", {"target": TARGET, "context": full()})["states"]
+    assert (state["slow"], state["successes"], state["phase"]) == (1, 2, "closed")
+    timing = {"latency-ms": 1500, "overdue": False}
+    (event,) = driver.ask("settle", {**settled, "timing": timing})["events"]
+    assert event["kind"]["transition"]["rule"] == "slow-ratio"
+    later: Any = {**full(NOW_MS + 30_000), "call-limit-ms": 2000}
+    probe = driver.ask("admit", {"target": TARGET, "context": later})["admission"]
+    assert probe["limits"] == {"total-ms": 1000, "overdue-ms": 1000}
+    refused = driver.admit(NOW_MS + 30_000)["admission"]
+    assert refused["limits"] == {"total-ms": None, "overdue-ms": None}
+
+
+def test_while_the_stage_is_down_an_instance_has_its_own_breaker_until_it_is_configured_anew(
+    driver: Driver,
+) -> None:
+    prefix = fresh_prefix()
+
+    def admit() -> Any:
+        return driver.admit()["admission"]["decision"]
+
+    driver.begin(prefix, failures={"count": 1})
+    permit = admit()["allowed"]
+    seen = {"target": TARGET, "observation": answered(503)}
+    bad = driver.ask("classify", seen)["verdict"]
+    driver.ask("stage", {"up": False})
+    settled = {"permit": permit, "ending": {"judged": bad}, "context": full()}
+    kinds = [event["kind"] for event in driver.ask("settle", settled)["events"]]
+    (alone,) = (kind["alone"] for kind in kinds if "alone" in kind)
+    assert alone["after"] == "open" and admit()["refused"]["reason"] == "open"
+    explained = driver.ask("explain", {"domain": "p", "context": full()})
+    assert "out of reach" in explained["override-error"]["store"]
+    driver.ask("stage", {"up": True})
+    assert "allowed" in admit()
+    facts = driver.ask("explain", {"domain": "p", "context": full()})
+    assert facts["operations"] == 2 and facts["facts"][0]["subject"] == "phase"
+    driver.begin(prefix, failures={"count": 1})
+    driver.ask("stage", {"up": False})
+    assert "allowed" in admit()
+
+
+def test_other_kinds_of_events_have_the_contracts_form(driver: Driver) -> None:
+    prefix = fresh_prefix()
+    driver.begin(prefix)
+    permit = driver.admit()["admission"]["decision"]["allowed"]
+    observation = answered(429, headers=[("retry-after", "120")])
+    seen = {"target": TARGET, "observation": observation}
+    verdict = driver.ask("classify", seen)["verdict"]
+    ending = {"judged": verdict}
+    (held,) = driver.ask("settle", {"permit": permit, "ending": ending, "context": full()})[
+        "events"
+    ]
+    assert held["kind"] == {"held": NOW_MS + 120_000}
 
 
 def test_a_body_reaches_the_policy(driver: Driver) -> None:

@@ -16,7 +16,11 @@ from fusewire.httpx import AsyncGuardedTransport, GuardedTransport
 from older import older
 from upstream import PLACES, Upstream
 
-GOOGLE = {"providers": {"google": {"profile": "google-geocoding"}}}
+# Here it is about what is seen in an answer, and not about what follows from it.
+GOOGLE: Any = {
+    "breaker": {"holds": False},
+    "providers": {"google": {"profile": "google-geocoding"}},
+}
 ARCGIS = {"providers": {"arcgis": {"profile": "arcgis"}}}
 
 OVER_LIMIT = b'{"results":[],"status":"OVER_QUERY_LIMIT"}'
@@ -56,7 +60,7 @@ def client(guard: Guard, provider: str) -> httpx.Client:
 def test_a_policy_that_was_built_before_is_shown_no_body_and_all_fields(
     upstream: Upstream,
 ) -> None:
-    policy = Noting(component=older())
+    policy = Noting(component=older("0.1.0"))
     assert policy.wanted(target("google")) == {
         "body-bytes": 0,
         "headers": None,
@@ -307,7 +311,7 @@ def test_under_asyncio_a_bad_body_is_judged_and_a_good_one_comes_whole(
     component: Component, upstream: Upstream
 ) -> None:
     async def story() -> None:
-        both = {"providers": {**GOOGLE["providers"], **ARCGIS["providers"]}}
+        both = {**GOOGLE, "providers": {**GOOGLE["providers"], **ARCGIS["providers"]}}
         guard = AsyncGuard(AsyncPolicy(both, component=component))
         async with async_client(guard, "google") as http:
             async with http.stream("GET", upstream.url("over_limit_zipped")) as response:

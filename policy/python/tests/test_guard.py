@@ -261,6 +261,68 @@ def test_exactly_one_thread_is_the_probe_when_the_cool_down_is_over(component: C
     assert state(guard)["probes-passed"] == 1
 
 
+def test_a_throttled_account_is_held_back_and_no_other(guard: Guard, upstream: Upstream) -> None:
+    events: list[Event] = []
+    guard._on_event = events.append
+    with guard.call(target("p", account="one")) as call:
+        response = through_httpx(upstream.url("throttled"))
+        call.response(response.status_code, response.headers)
+    assert "held" in events[-1]["kind"] and events[-1]["domain"] == "p@one"
+    with pytest.raises(Refused) as caught, guard.call(target("p", account="one")):
+        pass
+    assert (caught.value.domain, caught.value.reason) == ("p@one", "hold")
+    assert 110 < caught.value.retry_after <= 120
+    with guard.call(target("p", account="two")):
+        pass
+
+
+def test_a_breaker_that_has_just_closed_lets_a_share_through(component: Component) -> None:
+    now = [1_000_000]
+    store = MemoryStore(clock=lambda: now[0])
+    breaker = {"failures": {"count": 1}, "cool-down": {"jitter": 0}, "probes": {"needed": 1}}
+    guard = Guard(Policy({"breaker": breaker}, store=store, component=component))
+    with guard.call("p") as call:
+        call.response(503)
+    now[0] += 30_000
+    with guard.call("p") as call:
+        call.response(200)
+
+    def share() -> float:
+        made = 0
+        for _ in range(200):
+            try:
+                with guard.call("p"):
+                    made += 1
+            except Refused as refused:
+                assert refused.reason == "ramp"
+        return made / 200
+
+    assert share() < 0.3
+    now[0] += 5_000
+    assert 0.3 < share() < 0.8
+    now[0] += 5_000
+    assert share() == 1
+
+
+def test_an_operators_order_holds_for_every_guard_and_ends_by_itself(component: Component) -> None:
+    now = [1_000_000]
+    store = MemoryStore(clock=lambda: now[0])
+    desk, worker = (Guard(Policy(store=store, component=component)) for _ in range(2))
+    desk.order("p", "open", who="operator@desk", why="maintenance", lasts=60)
+    with pytest.raises(Refused, match="operator@desk: maintenance"), worker.call("p"):
+        pass
+    (order,) = (fact for fact in worker.explain("p") if fact["subject"] == "order")
+    assert order["value"] == "open" and "for another 1m" in order["says"]
+    now[0] += 60_000
+    with worker.call("p"):
+        pass
+    desk.order("p", "observe", who="operator@desk", why="a trial", enforce_percent=30)
+    (order,) = (fact for fact in worker.explain("p") if fact["subject"] == "order")
+    assert "30 of a hundred refusals are enforced, until it is cleared" in order["says"]
+    desk.clear("p")
+    assert [fact["subject"] for fact in worker.explain("p")].count("order") == 0
+
+
 def test_transitions_are_in_the_log(guard: Guard, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "fusewire"):
         for _ in range(3):

@@ -19,8 +19,10 @@ from fusewire import (
     InvalidOrder,
     LoadError,
     MemoryStore,
+    OrderFailed,
     Policy,
     PolicyFault,
+    StoreUnavailable,
     target,
 )
 from fusewire.tape import OPERATIONS_MAX, Tape
@@ -80,6 +82,61 @@ def test_an_operators_order_is_carried_out_and_a_bad_one_is_not(component: Compo
     assert policy.set_override("p", None, context())[0]["kind"] == {"ordered": None}
     with pytest.raises(InvalidOrder):
         policy.set_override("", None, context())
+
+
+def test_an_order_may_enforce_a_share_of_the_refusals_and_a_share_must_make_sense(
+    component: Component,
+) -> None:
+    policy = Policy({"breaker": {"failures": {"count": 1}}}, component=component)
+    order: Any = {
+        "mode": "observe",
+        "enforce-percent": 25,
+        "who": "on-call",
+        "why": "a trial",
+        "until-ms": 0,
+    }
+    assert policy.set_order("p", order, context())[0]["kind"] == {"ordered": "observe"}
+    permit = policy.admit(target("p"), context())["decision"]["allowed"]
+    policy.settle(permit, {"judged": policy.classify(target("p"), answered(503))}, context())
+    lots = [
+        policy.admit(target("p"), context(entropy=n * 0x9E3779B97F4A7C15 % 2**64))["decision"]
+        for n in range(200)
+    ]
+    assert 20 < sum("refused" in decision for decision in lots) < 80
+    assert policy.set_order("p", None, context())[0]["kind"] == {"ordered": None}
+    for wrong in ({"enforce-percent": 101}, {"mode": "open"}, {"who": ""}):
+        with pytest.raises(InvalidOrder):
+            policy.set_order("p", {**order, **wrong}, context())
+
+
+def test_a_domain_is_explained_and_an_invalid_or_unreachable_one_is_not(
+    component: Component,
+) -> None:
+    class Gone(MemoryStore):
+        up = True
+
+        def get(self, keys: Any) -> list[bytes | None]:
+            if not self.up:
+                raise StoreUnavailable("gone")
+            return super().get(keys)
+
+    store = Gone()
+    configuration = {"breaker": {"failures": {"count": 1}, "cool-down": {"jitter": 0}}}
+    policy = Policy(configuration, store=store, component=component)
+    permit = policy.admit(target("p"), context())["decision"]["allowed"]
+    policy.settle(permit, {"judged": policy.classify(target("p"), answered(503))}, context())
+    facts = policy.explain("p", context())
+    assert facts[0] == {
+        "subject": "phase",
+        "value": "open",
+        "says": "open for another 30s by the rule `failures`",
+    }
+    assert {"openings", "failures", "failure-ratio"} <= {fact["subject"] for fact in facts}
+    with pytest.raises(InvalidOrder):
+        policy.explain("", context())
+    store.up = False
+    with pytest.raises(OrderFailed, match="out of reach"):
+        policy.explain("p", context())
 
 
 def test_the_planner_answers_with_a_step(component: Component) -> None:

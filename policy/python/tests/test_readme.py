@@ -61,6 +61,13 @@ def test_an_error_in_the_body_of_a_200_is_seen(upstream: Upstream) -> None:
     assert line.startswith("200 throttled ") and "queries per second" in line
 
 
+def test_an_order_is_given_and_explained(own_redis: RedisServer) -> None:
+    phase, order, *_ = run("orders", own_redis.url)
+    assert phase == "phase: closed, and has not tripped for as long as the store remembers"
+    assert order.startswith("order: 10 of a hundred refusals are enforced, for another ")
+    assert order.endswith(", by on-call: a trial")
+
+
 def test_many_calls_at_once_are_guarded(own_redis: RedisServer, upstream: Upstream) -> None:
     first, second = run("many", upstream.url("503"), own_redis.url)
     assert "'503'" in first

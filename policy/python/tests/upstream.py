@@ -64,6 +64,15 @@ class _Handler(socketserver.StreamRequestHandler):
         time.sleep(0.15)  # longer than what counts as slow
         self._send("k")
 
+    def drip(self, _: str) -> None:
+        """An answer without end, a little at a time."""
+        self._send("HTTP/1.1 200 X\r\nConnection: close\r\n\r\n")
+        try:
+            while not self.server.over.wait(0.02):
+                self._send("x")
+        except OSError:
+            pass  # who asked has gone
+
     def over_limit(self, _: str) -> None:
         self._answer(OVER_LIMIT.encode())
 

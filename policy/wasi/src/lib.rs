@@ -7,6 +7,7 @@
 //! | [`entry`], [`counter`] | what is under a key, and its lifetime |
 //! | [`register`] | values that can be compared and swapped |
 //! | [`chain`] | the same, made of a bucket that can only increment: the construction and its proof |
+//! | [`own`] | what belongs to this instance alone |
 //! | [`bucket`] | what that construction asks of a bucket |
 //! | `wasi` | the bindings to the component's imports and exports |
 //!
@@ -30,5 +31,6 @@ pub mod chain;
 pub mod counter;
 pub mod entry;
 pub mod keyvalue;
+pub mod own;
 pub mod register;
 mod wasi;

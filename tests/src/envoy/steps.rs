@@ -6,7 +6,7 @@ use super::Envoy;
 use crate::upstream::{Reply, Upstream};
 
 /// A configuration of the filter whose breakers trip on three failures, and are open for as long as
-/// it says; one clean probe closes them. A domain is a cluster.
+/// it says; one clean probe closes them, and then all of the traffic is back. A domain is a cluster.
 #[must_use]
 pub fn trips_on_three(cool_down: &str) -> Value {
     json!({
@@ -14,6 +14,7 @@ pub fn trips_on_three(cool_down: &str) -> Value {
             "failures": {"count": 3, "window": "60s"},
             "cool-down": {"first": cool_down, "jitter": 0},
             "probes": {"needed": 1, "lease": "2s"},
+            "ramp": false,
         }},
         "call-limit": "2s",
     })

@@ -18,7 +18,7 @@ mod bindings {
     wasmtime::component::bindgen!({
         inline: "
             package fusewire:tests;
-            world adapter { export fusewire:policy/keyvalue@0.1.1; }
+            world adapter { export fusewire:policy/keyvalue@0.1.2; }
         ",
         path: "../wit",
     });

@@ -18,11 +18,13 @@ use super::artefacts;
 use super::keyvalue::Contents;
 use super::running::{Fault, Running};
 
-const LIFECYCLE: &str = "fusewire:policy/lifecycle@0.1.1";
-const CLASSIFIER: &str = "fusewire:policy/classifier@0.1.1";
-const BREAKER: &str = "fusewire:policy/breaker@0.1.1";
-const PLANNER: &str = "fusewire:policy/planner@0.1.1";
-const KEYVALUE: &str = "fusewire:policy/keyvalue@0.1.1";
+const LIFECYCLE: &str = "fusewire:policy/lifecycle@0.1.2";
+const CLASSIFIER: &str = "fusewire:policy/classifier@0.1.2";
+const BREAKER: &str = "fusewire:policy/breaker@0.1.2";
+const ATTEMPTS: &str = "fusewire:policy/attempts@0.1.2";
+const OPERATOR: &str = "fusewire:policy/operator@0.1.2";
+const PLANNER: &str = "fusewire:policy/planner@0.1.2";
+const KEYVALUE: &str = "fusewire:policy/keyvalue@0.1.2";
 const STAGE: &str = "fusewire:wasi/stage@0.1.0";
 
 /// A policy and a store.
@@ -116,10 +118,12 @@ impl Drive {
                 let verdict = self.policy.call_named(CLASSIFIER, "classify", given)?;
                 Ok(json!({ "verdict": verdict }))
             }
-            "admit" => self.ask(BREAKER, what, given, "admission"),
-            "settle" => self.ask(BREAKER, what, given, "events"),
+            "admit" => self.ask(ATTEMPTS, what, given, "admission"),
+            "settle" => self.ask(ATTEMPTS, what, &timed(given), "events"),
+            "overdue" => self.ask(ATTEMPTS, what, given, "events"),
             "inspect" => self.ask(BREAKER, what, given, "states"),
-            "set-override" => self.ask(BREAKER, what, given, "events"),
+            "set-order" => self.ask(OPERATOR, what, given, "events"),
+            "explain" => self.ask(OPERATOR, what, given, "facts"),
             "next" => self.ask(PLANNER, what, given, "step"),
             "get" => self.store("get", &json!({ "keys": given }), "values"),
             "swap" => self.store("swap", given, "swapped"),
@@ -156,7 +160,10 @@ impl Drive {
         let answer = match self.policy.call_named(interface, name, given)? {
             Value::Object(mut result) => match (result.remove("ok"), result.remove("err")) {
                 (Some(answer), _) => (kind, answer),
-                (_, Some(error)) if name == "set-override" && error.get("suspended").is_none() => {
+                (_, Some(error))
+                    if ["set-order", "explain"].contains(&name)
+                        && error.get("suspended").is_none() =>
+                {
                     ("override-error", error)
                 }
                 (_, error) => return Err(format!("`{name}` was suspended: {error:?}")),
@@ -197,6 +204,15 @@ impl Drive {
     fn stage(&mut self, name: &str, given: &[Value]) -> Result<Value, Fault> {
         self.policy.call(STAGE, name, given)
     }
+}
+
+/// How a call ended, with a time where none was told.
+fn timed(given: &Value) -> Value {
+    let mut given = given.clone();
+    if given.get("timing").is_none() {
+        given["timing"] = json!({"latency-ms": null, "overdue": false});
+    }
+    given
 }
 
 impl Aside {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fusewire_core::Problem;
 use fusewire_core::config::Reader;
+use fusewire_core::config::reference::{self, Setting};
 use serde_json::Value;
 
 use super::finding::{CheckError, Finding};
@@ -74,6 +75,17 @@ pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, CheckError
     config.warnings = Finding::all(warnings, &document);
     config.policy.problems = Finding::all(unusable, &document);
     Ok(config)
+}
+
+/// What can be set in the file, but for the policy's own settings.
+#[must_use]
+pub fn settings() -> Vec<Setting> {
+    reference::noted(|root| {
+        let findings = Findings::default();
+        let rollout = rollout(root, Path::new(""), &findings);
+        let (policy, _) = policy(root, Path::new(""), &rollout, &findings);
+        read::config(root, policy, rollout, &findings);
+    })
 }
 
 /// The policy's settings are the policy's to judge: they are passed on as they are, but for the

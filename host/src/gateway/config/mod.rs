@@ -50,6 +50,8 @@ pub struct Config {
     pub request_limit: usize,
     /// How long requests in flight may go on once the gateway is to stop.
     pub grace: Duration,
+    /// How many domains this process keeps something of.
+    pub live_domains: usize,
     /// The fleet's store.
     pub store: StoreConfig,
     /// The policy.
@@ -82,6 +84,8 @@ pub struct StoreConfig {
     pub url: Option<Secret>,
     /// How long a question to the store may take.
     pub timeout: Duration,
+    /// How far this host's clock may be off the store's before it is said.
+    pub clock_warning: Duration,
 }
 
 /// Where filters in Envoy exchange records and counts with the fleet's store.

@@ -107,7 +107,8 @@ fn limits(section: &Reader<'_>) -> Limits {
     let limits = Limits {
         connect: limit("connect", default.connect),
         read: limit("read", default.read),
-        probe: limit("probe", total / 2),
+        // How much of it a probe gets is the policy's word.
+        probe: limit("probe", total),
         total,
     };
     for (key, limit) in [

@@ -20,6 +20,8 @@ use super::{
     StoreConfig,
 };
 use crate::guard::STORE_PATIENCE;
+use crate::live::LIVE_DOMAINS;
+use crate::store::redis::CLOCK_WARNING;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -35,6 +37,9 @@ const OWN_PATHS: [&str; 2] = ["/healthz", "/metrics"];
 const REQUEST_LIMIT: u64 = 1 << 20;
 /// The most that may be set for either, in bytes: each request in flight may need it.
 const IN_MEMORY_MAX: u64 = 64 << 20;
+
+/// Below, a chain of a few providers with accounts would not fit; above, it is gigabytes.
+const LIVE_DOMAINS_SPAN: RangeInclusive<u64> = 100..=10_000_000;
 
 /// What was found besides what the [`Reader`] notes by itself.
 #[derive(Default)]
@@ -90,11 +95,15 @@ pub(super) fn config(
     }
     let request_limit = bytes(root, "request-limit", REQUEST_LIMIT);
     let grace = span(root, "grace", 10 * SECOND, 0..=HOUR);
+    let live_domains = root.whole("live-domains", LIVE_DOMAINS as u64, LIVE_DOMAINS_SPAN);
     let store = store(root, findings);
     let exchange = root
-        .value("exchange")
-        .is_some()
+        .has("exchange")
         .then(|| exchange(root, listen, findings));
+    if exchange.is_none() {
+        // A name that may stand there.
+        let _ = root.value("exchange");
+    }
     let providers = providers(root, findings);
     let routes = routes(root, &providers, findings);
     look_for_leftovers(&providers, &routes, &policy, findings);
@@ -105,6 +114,7 @@ pub(super) fn config(
         instance,
         request_limit,
         grace,
+        live_domains: usize::try_from(live_domains).unwrap_or(usize::MAX),
         store,
         policy,
         rollout,
@@ -141,8 +151,14 @@ fn store(root: &Reader<'_>, findings: &Findings) -> StoreConfig {
     }
     let patience = u64::try_from(STORE_PATIENCE.as_millis()).unwrap_or(u64::MAX);
     let timeout = span(&section, "timeout", patience, 1..=MINUTE);
+    let warning = u64::try_from(CLOCK_WARNING.as_millis()).unwrap_or(u64::MAX);
+    let clock_warning = span(&section, "clock-warning", warning, 10..=24 * HOUR);
     section.finish();
-    StoreConfig { url, timeout }
+    StoreConfig {
+        url,
+        timeout,
+        clock_warning,
+    }
 }
 
 fn exchange(root: &Reader<'_>, listen: SocketAddr, findings: &Findings) -> ExchangeConfig {

@@ -16,18 +16,19 @@ pub struct Limits {
     pub read: Duration,
     /// For the whole attempt, to the last byte of the answer.
     pub total: Duration,
-    /// The total of a probe: shorter, since it is a caller's request that tests the provider.
+    /// The total of a probe, where that is shorter than what the policy gives it: it is a caller's
+    /// request that tests the provider.
     pub probe: Duration,
 }
 
 impl Default for Limits {
-    /// What the design sets: 2 s, 4 s and 8 s, and half of the total for a probe.
+    /// What the design sets: 2 s, 4 s and 8 s. A probe's is left to the policy.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(2),
             read: Duration::from_secs(4),
             total: Duration::from_secs(8),
-            probe: Duration::from_secs(4),
+            probe: Duration::from_secs(8),
         }
     }
 }

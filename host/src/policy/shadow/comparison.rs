@@ -167,6 +167,7 @@ impl Said {
             Ok(Answer::Step(step)) => Self::of(next(step).to_owned(), step),
             Ok(Answer::States(states)) => Self::of("states".into(), states),
             Ok(Answer::Ordered(_)) => Self::of("ordered".into(), &()),
+            Ok(Answer::Facts(_)) => Self::of("facts".into(), &()),
             Err(fault) => Self::failed(fault),
         }
     }
@@ -241,17 +242,20 @@ pub(super) fn sample(
         Asked::Call(Call::Admit(target, context), ..) => {
             json!({"target": target, "context": context})
         }
-        Asked::Call(Call::Settle(permit, ending, context), ..) => {
+        Asked::Call(Call::Settle(permit, ending, timing, context), ..) => {
             let ending = match ending {
                 Ending::Judged(verdict) => json!({ "judged": verdict }),
                 Ending::Dropped => "dropped".into(),
             };
-            json!({"permit": permit, "ending": ending, "context": context})
+            json!({"permit": permit, "ending": ending, "timing": timing, "context": context})
+        }
+        Asked::Call(Call::Overdue(permit, context), ..) => {
+            json!({"permit": permit, "overdue": true, "context": context})
         }
         Asked::Call(Call::Next(progress, verdict, context), ..) => {
             json!({"progress": progress, "verdict": verdict, "context": context})
         }
-        Asked::Call(Call::Inspect(..) | Call::Order(..), ..) => Value::Null,
+        Asked::Call(Call::Inspect(..) | Call::Order(..) | Call::Explain(..), ..) => Value::Null,
         Asked::Classify(target, observation, _) => {
             // Not the bodies and fields of real calls: they are others' data, and may be secret.
             let mut observation = observation.clone();

@@ -11,25 +11,37 @@ use fusewire_core::{Event, EventKind, Phase};
 /// The most domains that are remembered. One that has as many wrong openings has been found out.
 const DOMAINS: usize = 10_000;
 
+/// Whose breaker of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Whose {
+    Fleet,
+    /// This instance's own.
+    Own,
+}
+
 /// Domains that the serving policy has opened, and the other one would not have.
 #[derive(Default)]
-pub(super) struct Openings(HashSet<String>);
+pub(super) struct Openings(HashSet<(Whose, String)>);
 
 impl Openings {
     /// Learns from what the serving policy brought about by an outcome, and what the other one would
     /// have.
     pub(super) fn learn(&mut self, serving: &[Event], other: &[Event]) {
         for event in serving {
-            let EventKind::Transition(transition) = &event.kind else {
+            let Some((whose, after)) = change(event) else {
                 continue;
             };
-            let agrees = || opened(other).any(|domain| domain == event.domain);
-            match transition.after {
+            let is_same = |other: &Event| {
+                other.domain == event.domain && change(other) == Some((whose, Phase::Open))
+            };
+            let agrees = || other.iter().any(is_same);
+            let changed = (whose, event.domain.clone());
+            match after {
                 Phase::Open if !agrees() && self.0.len() < DOMAINS => {
-                    self.0.insert(event.domain.clone());
+                    self.0.insert(changed);
                 }
                 Phase::Open | Phase::Closed => {
-                    self.0.remove(&event.domain);
+                    self.0.remove(&changed);
                 }
                 Phase::HalfOpen => {}
             }
@@ -38,18 +50,18 @@ impl Openings {
 
     /// Whether this domain is open by the serving policy's doing alone.
     pub(super) fn is_its_own(&self, domain: &str) -> bool {
-        self.0.contains(domain)
+        let of = |whose| self.0.contains(&(whose, domain.to_owned()));
+        of(Whose::Fleet) || of(Whose::Own)
     }
 }
 
-/// The domains that were opened.
-pub(super) fn opened(events: &[Event]) -> impl Iterator<Item = &str> {
-    events.iter().filter_map(|event| match &event.kind {
-        EventKind::Transition(transition) if transition.after == Phase::Open => {
-            Some(event.domain.as_str())
-        }
+/// Whose breaker changed its phase, and to which.
+fn change(event: &Event) -> Option<(Whose, Phase)> {
+    match &event.kind {
+        EventKind::Transition(transition) => Some((Whose::Fleet, transition.after)),
+        EventKind::Alone(transition) => Some((Whose::Own, transition.after)),
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +102,28 @@ mod tests {
         );
         assert!(openings.is_its_own("p"));
         openings.learn(std::slice::from_ref(&close), &[]);
+        assert!(!openings.is_its_own("p"));
+    }
+
+    #[test]
+    fn an_opening_of_this_instance_alone_is_apart_from_the_fleets() {
+        let alone = |event: Event| {
+            let EventKind::Transition(transition) = event.kind else {
+                panic!("a transition");
+            };
+            Event {
+                kind: EventKind::Alone(transition),
+                ..event
+            }
+        };
+        let open = event("p", Phase::Closed, Phase::Open);
+        let close = event("p", Phase::HalfOpen, Phase::Closed);
+        let mut openings = Openings::default();
+        openings.learn(&[alone(open.clone())], std::slice::from_ref(&open));
+        assert!(openings.is_its_own("p"), "the fleet's is another");
+        openings.learn(std::slice::from_ref(&close), &[]);
+        assert!(openings.is_its_own("p"), "so is its close");
+        openings.learn(&[alone(open.clone())], &[alone(open)]);
         assert!(!openings.is_its_own("p"));
     }
 }

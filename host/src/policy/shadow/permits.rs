@@ -36,20 +36,22 @@ impl Permits {
     /// The call as it is to be asked of the other policy. `None`: it is about a permit that the other
     /// policy never gave.
     pub(super) fn translate(&self, call: &Call, is_of_one_kind: bool) -> Option<Call> {
-        let Call::Settle(permit, ending, context) = call else {
+        let (Call::Settle(permit, ..) | Call::Overdue(permit, ..)) = call else {
             return Some(call.clone());
         };
-        match self.0.get(&permit.token) {
-            Some(own) => {
-                // One token may stand for many calls, of different accounts and operations.
-                let own = Permit {
-                    target: permit.target.clone(),
-                    ..own.clone()
-                };
-                Some(Call::Settle(own, ending.clone(), context.clone()))
-            }
+        let Some(own) = self.0.get(&permit.token) else {
             // Two versions of one policy understand each other's.
-            None => is_of_one_kind.then(|| call.clone()),
-        }
+            return is_of_one_kind.then(|| call.clone());
+        };
+        // One token may stand for many calls, of different accounts and operations.
+        let own = Permit {
+            target: permit.target.clone(),
+            ..own.clone()
+        };
+        Some(match call.clone() {
+            Call::Settle(_, ending, timing, context) => Call::Settle(own, ending, timing, context),
+            Call::Overdue(_, context) => Call::Overdue(own, context),
+            other => other,
+        })
     }
 }

@@ -133,7 +133,7 @@ impl Watcher for Shadow {
         generation.number() == self.of
             && match self.role {
                 Role::Successor { share } => kind != Kind::Operator && is_below(bits, share),
-                Role::Predecessor => matches!(kind, Kind::Admit | Kind::Settle),
+                Role::Predecessor => matches!(kind, Kind::Admit | Kind::Overdue | Kind::Settle),
             }
     }
 
@@ -187,7 +187,7 @@ fn is_against_calls(asked: &Asked) -> bool {
         }
         Asked::Call(_, Ok(Answer::Settled(events)), _) => events
             .iter()
-            .any(|event| matches!(event.kind, EventKind::Transition(_))),
+            .any(|event| matches!(event.kind, EventKind::Transition(_) | EventKind::Alone(_))),
         _ => false,
     }
 }

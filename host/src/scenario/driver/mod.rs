@@ -19,11 +19,13 @@
 //! | `{"describe": {}}` | `{"description": {…}}` |
 //! | `{"classify": {"target", "observation"}}` | `{"verdict": {…}}` |
 //! | `{"admit": {"target", "context"}}` | `{"admission": {…}, "operations": n}` |
-//! | `{"settle": {"permit", "ending", "context"}}` | `{"events": […], "operations": n}` |
+//! | `{"settle": {"permit", "ending", "timing", "context"}}` | `{"events": […], "operations": n}` |
+//! | `{"overdue": {"permit", "context"}}` | `{"events": […], "operations": n}` |
 //! | `{"inspect": {"target", "context"}}` | `{"states": […], "operations": n}` |
-//! | `{"set-override": {"domain", "order", "context"}}` | `{"events": […], "operations": n}`, or `{"override-error": …, "operations": n}` |
+//! | `{"set-order": {"domain", "order", "context"}}` | `{"events": […], "operations": n}`, or `{"override-error": …, "operations": n}` |
+//! | `{"explain": {"domain", "context"}}` | `{"facts": […], "operations": n}`, or `{"override-error": …, "operations": n}` |
 //! | `{"next": {"progress", "verdict", "context"}}` | `{"step": …, "operations": n}` |
-//! | `{"stage": {"up": false}}` | `{"done": true}`: every operation of the policy is `unavailable` from now on |
+//! | `{"stage": {"up": false}}` | `{"done": true}`: every operation of the policy is `unavailable` from now on, but for those on keys of one instance alone (`prefix:local:`) |
 //! | `{"lose-counter": "key"}` | `{"done": true}`: the policy's windows under this key go to `key~1` from now on, the next time to `key~2` |
 //! | `{"get": ["key", …]}` | `{"values": [null, [bytes], …]}` |
 //! | `{"swap": {"key", "expected", "replacement", "ttl-ms"}}` | `{"swapped": true}` |

@@ -15,15 +15,21 @@ type Unreadable = Box<dyn std::error::Error + Send + Sync>;
 pub(super) fn call(call: &Call) -> Value {
     match call {
         Call::Admit(target, context) => json!({"admit": {"target": target, "context": context}}),
-        Call::Settle(permit, ending, context) => {
-            json!({"settle": {"permit": permit, "ending": ending, "context": context}})
+        Call::Settle(permit, ending, timing, context) => json!({"settle": {
+            "permit": permit, "ending": ending, "timing": timing, "context": context
+        }}),
+        Call::Overdue(permit, context) => {
+            json!({"overdue": {"permit": permit, "context": context}})
         }
         Call::Inspect(target, context) => {
             json!({"inspect": {"target": target, "context": context}})
         }
         Call::Order(domain, order, context) => {
             let order = order.as_ref().map(self::order);
-            json!({"set-override": {"domain": domain, "order": order, "context": context}})
+            json!({"set-order": {"domain": domain, "order": order, "context": context}})
+        }
+        Call::Explain(domain, context) => {
+            json!({"explain": {"domain": domain, "context": context}})
         }
         Call::Next(progress, verdict, context) => {
             json!({"next": {"progress": progress, "verdict": verdict, "context": context}})
@@ -35,11 +41,15 @@ pub(super) fn call(call: &Call) -> Value {
 fn order(order: &OverrideOrder) -> Value {
     let OverrideOrder {
         mode,
+        enforce_percent,
         who,
         why,
         until_ms,
     } = order;
-    json!({"mode": mode, "who": who, "why": why, "until-ms": until_ms})
+    json!({
+        "mode": mode, "enforce-percent": enforce_percent,
+        "who": who, "why": why, "until-ms": until_ms
+    })
 }
 
 /// What the policy answered to this call.
@@ -47,12 +57,16 @@ pub(super) fn answer(call: &Call, answer: &Value) -> Result<Answer, DriverError>
     let read = || -> Result<Answer, Unreadable> {
         Ok(match call {
             Call::Admit(..) => Answer::Admission(part(answer, "admission")?),
-            Call::Settle(..) => Answer::Settled(part(answer, "events")?),
+            Call::Settle(..) | Call::Overdue(..) => Answer::Settled(part(answer, "events")?),
             Call::Inspect(..) => Answer::States(part(answer, "states")?),
             Call::Order(..) if answer.get("override-error").is_some() => {
                 Answer::Ordered(Err(part::<OverrideError>(answer, "override-error")?))
             }
             Call::Order(..) => Answer::Ordered(Ok(part(answer, "events")?)),
+            Call::Explain(..) if answer.get("override-error").is_some() => {
+                Answer::Facts(Err(part::<OverrideError>(answer, "override-error")?))
+            }
+            Call::Explain(..) => Answer::Facts(Ok(part(answer, "facts")?)),
             Call::Next(..) => Answer::Step(part(answer, "step")?),
         })
     };

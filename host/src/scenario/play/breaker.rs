@@ -1,7 +1,7 @@
 //! Admit, settle, plan: what the callers of the fleet do.
 
 use fusewire_core::{
-    Admission, Context, Decision, Ending, Observation, Permit, Progress, Target, Verdict,
+    Admission, Context, Decision, Ending, Observation, Permit, Progress, Target, Timing, Verdict,
 };
 use serde_json::json;
 
@@ -31,21 +31,49 @@ impl<R: Runtime> Player<'_, R> {
         ended: &Ended,
     ) -> Result<(), Stopped> {
         now.doing = format!("{} settles `{call}`", now.context.instance);
-        let under = self
-            .admitted
-            .get(call)
-            .and_then(|under| under.permit.clone());
-        let Some(permit) = under else {
+        let Some((permit, fingerprint, overdue)) = self.under_way(call) else {
             let found = "it was refused, so there is nothing to settle".to_owned();
             now.differ("settle", Some((format!("`{call}` was admitted"), found)));
             return Ok(());
         };
         let target = permit.target.clone();
-        let verdict = self.tell(now, permit, ended).await?;
+        now.context.fingerprint = fingerprint;
+        let verdict = self.tell(now, permit, ended, overdue).await?;
         if let Some(under) = self.admitted.get_mut(call) {
             under.verdict = verdict;
         }
         self.look_at(now, &target).await
+    }
+
+    /// Tells that a call is still under way.
+    pub(super) async fn overdue(&mut self, now: &mut Turn<'_>, call: &str) -> Result<(), Stopped> {
+        now.doing = format!("{} still waits for `{call}`", now.context.instance);
+        let Some((permit, fingerprint, _)) = self.under_way(call) else {
+            let found = "it was refused, so it is not under way".to_owned();
+            now.differ("overdue", Some((format!("`{call}` was admitted"), found)));
+            return Ok(());
+        };
+        let target = permit.target.clone();
+        now.home.clone_from(&target.provider);
+        now.context.fingerprint = fingerprint;
+        let answer = self
+            .ask(now, Call::Overdue(permit, now.context.clone()))
+            .await?;
+        let Answer::Settled(events) = answer else {
+            return Err(self.confused(now));
+        };
+        now.line.say("events", &events);
+        now.happened(&events);
+        if let Some(under) = self.admitted.get_mut(call) {
+            under.overdue = true;
+        }
+        self.look_at(now, &target).await
+    }
+
+    /// The permit of a call, its request's fingerprint, and whether it was told of as overdue.
+    fn under_way(&self, call: &str) -> Option<(Permit, Option<u64>, bool)> {
+        let under = self.admitted.get(call)?;
+        Some((under.permit.clone()?, under.fingerprint, under.overdue))
     }
 
     pub(super) async fn call(
@@ -59,7 +87,8 @@ impl<R: Runtime> Player<'_, R> {
         let admission = self.ask_to_admit(now, asking, Some(expect)).await?;
         if let (Decision::Allowed(permit), Some(ended)) = (admission.decision, ended) {
             now.context.entropy = now.more_entropy;
-            let verdict = self.tell(now, permit, ended).await?;
+            now.context.fingerprint = asking.fingerprint;
+            let verdict = self.tell(now, permit, ended, false).await?;
             if let Some(under) = asking
                 .name
                 .as_ref()
@@ -79,7 +108,7 @@ impl<R: Runtime> Player<'_, R> {
     ) -> Result<(), Stopped> {
         let (by, of) = (&now.context.instance, name(&permit.target));
         now.doing = format!("{by} settles a forged permit {:?} of {of}", permit.token);
-        self.tell(now, permit.clone(), ended).await?;
+        self.tell(now, permit.clone(), ended, false).await?;
         self.look_at(now, &permit.target).await
     }
 
@@ -148,6 +177,10 @@ impl<R: Runtime> Player<'_, R> {
         if let Some(ms) = asking.holds_until_ms {
             now.differ("holds-until", check::holds_until(ms, &admission));
         }
+        now.differ(
+            "limits",
+            check::fields(&asking.limits, &json!(admission.limits)),
+        );
         if let Some(name) = &asking.name {
             let permit = match &admission.decision {
                 Decision::Allowed(permit) => Some(permit.clone()),
@@ -158,6 +191,8 @@ impl<R: Runtime> Player<'_, R> {
                 Under {
                     permit,
                     verdict: None,
+                    fingerprint: asking.fingerprint,
+                    overdue: false,
                 },
             );
         }
@@ -171,12 +206,18 @@ impl<R: Runtime> Player<'_, R> {
         now: &mut Turn<'_>,
         permit: Permit,
         ended: &Ended,
+        overdue: bool,
     ) -> Result<Option<Verdict>, Stopped> {
         now.home.clone_from(&permit.target.provider);
         let verdict = self.judge(now, &permit.target, ended).await?;
         let ending = verdict.clone().map_or(Ending::Dropped, Ending::Judged);
+        let timing = Timing {
+            latency_ms: ended.observation.as_ref().map(|seen| seen.latency_ms),
+            overdue,
+        };
+        let context = now.context.clone();
         let answer = self
-            .ask(now, Call::Settle(permit, ending, now.context.clone()))
+            .ask(now, Call::Settle(permit, ending, timing, context))
             .await?;
         let Answer::Settled(events) = answer else {
             return Err(self.confused(now));

@@ -115,6 +115,8 @@ struct Under {
     /// `None`: it was refused.
     permit: Option<Permit>,
     verdict: Option<Verdict>,
+    fingerprint: Option<u64>,
+    overdue: bool,
 }
 
 struct Player<'a, R> {
@@ -142,6 +144,8 @@ impl<R: Runtime> Player<'_, R> {
         match &step.action {
             Action::Admit(asking) => self.admit(now, asking).await,
             Action::Settle { name, ended } => self.settle(now, name, ended).await,
+            Action::Overdue { name } => self.overdue(now, name).await,
+            Action::Explain { domain, expect } => self.explain(now, domain, expect).await,
             Action::Call(asking, ended) => self.call(now, asking, ended.as_ref()).await,
             Action::Forge(permit, ended) => self.forge(now, permit, ended).await,
             Action::Next(planned) => self.next(now, planned).await,

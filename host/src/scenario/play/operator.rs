@@ -8,7 +8,7 @@ use super::{Player, Stopped};
 use crate::engine::{Answer, Call};
 use crate::scenario::check::{self, Difference};
 use crate::scenario::runtime::Runtime;
-use crate::scenario::script::{Lost, Order, OrderEnd, Wanted};
+use crate::scenario::script::{Facts, Lost, Order, OrderEnd, Wanted};
 
 impl<R: Runtime> Player<'_, R> {
     pub(super) async fn order(
@@ -26,6 +26,7 @@ impl<R: Runtime> Player<'_, R> {
         now.doing = format!("{by} orders {domain} {mode}");
         let order = order.map(|order| OverrideOrder {
             mode: order.mode,
+            enforce_percent: order.enforce_percent,
             who: order.who.clone(),
             why: order.why.clone(),
             until_ms: order
@@ -41,14 +42,7 @@ impl<R: Runtime> Player<'_, R> {
         let Answer::Ordered(ordered) = answer else {
             return Err(self.confused(now));
         };
-        let (end, why) = match &ordered {
-            Ok(_) => (OrderEnd::Done, String::new()),
-            Err(OverrideError::Invalid(why)) => (OrderEnd::Invalid, why.clone()),
-            Err(OverrideError::Store(why)) => (OrderEnd::Store, why.clone()),
-            Err(OverrideError::Contended | OverrideError::Suspended(_)) => {
-                (OrderEnd::Contended, String::new())
-            }
-        };
+        let (end, why) = ended(&ordered);
         now.line
             .say("ordered", &json!({"end": end.word(), "why": why}));
         let events = ordered.unwrap_or_default();
@@ -81,6 +75,36 @@ impl<R: Runtime> Player<'_, R> {
             .find(|state| state.domain == domain)
             .map(|state| json!(state));
         now.differ("expect", wanted(expect, found.as_ref(), "no state"));
+        Ok(())
+    }
+
+    pub(super) async fn explain(
+        &mut self,
+        now: &mut Turn<'_>,
+        domain: &str,
+        expect: &Facts,
+    ) -> Result<(), Stopped> {
+        now.doing = format!("{} asks why {domain} stands so", now.context.instance);
+        let answer = self
+            .ask(now, Call::Explain(domain.to_owned(), now.context.clone()))
+            .await?;
+        let Answer::Facts(facts) = answer else {
+            return Err(self.confused(now));
+        };
+        let (end, why) = ended(&facts);
+        now.line
+            .say("explained", &json!({"end": end.word(), "why": why}));
+        let facts = facts.unwrap_or_default();
+        now.line.say("facts", &facts);
+        let differs = match expect {
+            Facts::Failed(expected) => (end != *expected)
+                .then(|| (expected.word().to_owned(), format!("{}: {why}", end.word()))),
+            Facts::Are(_) if end != OrderEnd::Done => {
+                Some(("an explanation".into(), format!("{}: {why}", end.word())))
+            }
+            Facts::Are(wanted) => check::facts(wanted, &facts),
+        };
+        now.differ("expect", differs);
         Ok(())
     }
 
@@ -143,6 +167,18 @@ impl<R: Runtime> Player<'_, R> {
             lost.map_err(|why| self.fault(now, &why))?;
         }
         self.look(now, &[domain.to_owned()]).await
+    }
+}
+
+/// How an operator's question went, and why it failed.
+fn ended<T>(answer: &Result<T, OverrideError>) -> (OrderEnd, String) {
+    match answer {
+        Ok(_) => (OrderEnd::Done, String::new()),
+        Err(OverrideError::Invalid(why)) => (OrderEnd::Invalid, why.clone()),
+        Err(OverrideError::Store(why)) => (OrderEnd::Store, why.clone()),
+        Err(OverrideError::Contended | OverrideError::Suspended(_)) => {
+            (OrderEnd::Contended, String::new())
+        }
     }
 }
 

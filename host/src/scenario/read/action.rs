@@ -15,13 +15,15 @@ use crate::scenario::script::{Action, Asking, Lost, NextStep, Order, OrderEnd, P
 type Read = fn(&Reader<'_>, u64, &mut Names) -> Option<Action>;
 
 /// Every action by its key, in the order in which they are told to people.
-pub(super) const ACTIONS: [(&str, Read); 11] = [
+pub(super) const ACTIONS: [(&str, Read); 13] = [
     ("admit", admit),
     ("settle", settle),
+    ("overdue", overdue),
     ("call", call),
     ("record", record),
     ("inspect", inspect),
     ("order", order),
+    ("explain", explain),
     ("store", store),
     ("lose", lose),
     ("put", put),
@@ -56,6 +58,7 @@ fn asking(reader: &Reader<'_>, key: &str, times: u64, names: &mut Names) -> Opti
     let call_limit_ms = time_ms(reader, "call-limit");
     let fingerprint = optional_whole(reader, "fingerprint", 0..=WHOLE_MAX);
     let holds_until_ms = time_ms(reader, "holds-until");
+    let limits = expect::limits(reader);
     let target = target(reader, key)?;
     Some(Asking {
         target,
@@ -64,6 +67,7 @@ fn asking(reader: &Reader<'_>, key: &str, times: u64, names: &mut Names) -> Opti
         fingerprint,
         expect,
         holds_until_ms,
+        limits,
     })
 }
 
@@ -73,6 +77,19 @@ fn settle(reader: &Reader<'_>, _: u64, names: &mut Names) -> Option<Action> {
     Some(Action::Settle {
         name,
         ended: ended?,
+    })
+}
+
+fn overdue(reader: &Reader<'_>, _: u64, names: &mut Names) -> Option<Action> {
+    let name = names.know(reader, "overdue")?;
+    Some(Action::Overdue { name })
+}
+
+fn explain(reader: &Reader<'_>, _: u64, _: &mut Names) -> Option<Action> {
+    let expect = expect::facts(reader);
+    Some(Action::Explain {
+        domain: domain(reader, "explain")?,
+        expect: expect?,
     })
 }
 
@@ -133,8 +150,10 @@ fn order(reader: &Reader<'_>, _: u64, _: &mut Names) -> Option<Action> {
     let who = reader.text("who").unwrap_or_else(|| "operator".into());
     let why = reader.text("why").unwrap_or_else(|| "by hand".into());
     let for_ms = time_ms(reader, "for");
+    let enforce = optional_whole(reader, "enforce", 0..=1_000).unwrap_or(0);
     let order = mode.map(|mode| Order {
         mode,
+        enforce_percent: u32::try_from(enforce).unwrap_or(u32::MAX),
         who,
         why,
         for_ms,

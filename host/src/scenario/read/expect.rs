@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::value::{WHOLE_MAX, optional_flag, optional_whole, optional_word, time_ms};
 use crate::scenario::check::is_nothing;
-use crate::scenario::script::{Expected, Field, Want, Wanted};
+use crate::scenario::script::{Expected, Facts, Field, OrderEnd, Want, Wanted};
 use crate::scenario::words;
 
 /// What is expected of an admission: `expect` of `admit` and `call`.
@@ -23,6 +23,7 @@ pub(super) fn admission(reader: &Reader<'_>) -> Option<Expected> {
                 reason: None,
                 retry_after_ms: None,
                 domain: None,
+                says: None,
             }),
             other => {
                 reader.problem(
@@ -52,9 +53,52 @@ fn refusal(table: &Reader<'_>) -> Expected {
         reason: optional_word(table, "refused", RefusalReason::ALL, RefusalReason::name),
         retry_after_ms: time_ms(table, "retry-after"),
         domain: table.text("domain"),
+        says: table.text("says"),
     };
     table.finish();
     read
+}
+
+/// What is expected of an admission's limits: `limits = { total = "4s", overdue = "10s" }`, each a
+/// span or `false`.
+pub(super) fn limits(reader: &Reader<'_>) -> Vec<Field> {
+    if !reader.has("limits") {
+        return Vec::new();
+    }
+    let table = reader.object("limits");
+    let mut fields = Fields::new(&table);
+    for (name, pointer) in [("total", "/total-ms"), ("overdue", "/overdue-ms")] {
+        match table.value(name) {
+            None => {}
+            Some(Value::Bool(false)) => fields.push(name, pointer, Want::Nothing),
+            Some(_) => fields.span(name, pointer),
+        }
+    }
+    table.finish();
+    fields.done()
+}
+
+/// What is expected of what a policy says of a domain: `expect` of `explain`.
+pub(super) fn facts(reader: &Reader<'_>) -> Option<Facts> {
+    if let Some(Value::Object(subjects)) = reader.value("expect") {
+        let table = reader.object("expect");
+        let wanted = subjects.iter().map(|(subject, value)| {
+            let _ = table.value(subject);
+            let value = match value {
+                Value::Bool(false) => None,
+                Value::String(text) => Some(text.clone()),
+                other => Some(other.to_string()),
+            };
+            (subject.clone(), value)
+        });
+        return Some(Facts::Are(wanted.collect()));
+    }
+    let end = reader.word_opt("expect", &OrderEnd::WORDS);
+    if end.is_none() && !reader.has("expect") {
+        let wrong = "this does not say what is expected of it";
+        reader.problem("expect", wrong, "write such as { phase = \"open\" }");
+    }
+    end.map(Facts::Failed)
 }
 
 pub(super) fn is_refusal(expected: &Expected) -> bool {
@@ -68,11 +112,15 @@ pub(super) fn record(reader: &Reader<'_>) -> Option<Wanted> {
         fields.whole("schema", "/schema");
         fields.whole("revision", "/revision");
         fields.whole("openings", "/openings");
+        fields.whole("flaps", "/flaps");
         fields.whole("passed", "/passed");
+        fields.whole("enforce", "/override/enforce");
         fields.text("rule", "/rule");
         fields.time("epoch", "/epoch");
         fields.time("until", "/until");
         fields.time("expires", "/expires");
+        hold(table, fields);
+        pace(table, fields);
         lease(table, fields);
         order(
             table,
@@ -149,6 +197,24 @@ fn lease(table: &Reader<'_>, fields: &mut Fields<'_, '_>) {
             inner.finish();
             fields.list.extend(parts.done());
         }
+    }
+}
+
+/// `hold = false`, or until when.
+fn hold(table: &Reader<'_>, fields: &mut Fields<'_, '_>) {
+    match table.value("hold") {
+        None => {}
+        Some(Value::Bool(false)) => fields.push("hold", "/hold", Want::Nothing),
+        Some(_) => fields.time("hold", "/hold/until"),
+    }
+}
+
+/// `pace = false`, or the percentile.
+fn pace(table: &Reader<'_>, fields: &mut Fields<'_, '_>) {
+    match table.value("pace") {
+        None => {}
+        Some(Value::Bool(false)) => fields.push("pace", "/pace", Want::Nothing),
+        Some(_) => fields.span("pace", "/pace/p99"),
     }
 }
 
@@ -235,7 +301,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         self.push(name, pointer, want);
     }
 
-    pub(super) fn word<T: Copy>(
+    pub(super) fn word<T: Copy + PartialEq>(
         &mut self,
         name: &str,
         pointer: &'static str,

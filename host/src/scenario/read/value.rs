@@ -34,7 +34,7 @@ pub(super) fn optional_flag(reader: &Reader<'_>, key: &str) -> Option<bool> {
 }
 
 /// One of the members of an enumeration, by the contract's name.
-pub(super) fn optional_word<T: Copy>(
+pub(super) fn optional_word<T: Copy + PartialEq>(
     reader: &Reader<'_>,
     key: &str,
     all: &[T],

@@ -9,18 +9,23 @@
 //! that fails to come puts the connection in doubt, and the task asks the server for a sign of
 //! life; without one the connection is given up.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, RedisError, Value, cmd};
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ProtocolVersion, PushInfo,
+    RedisConnectionInfo, RedisError, Value, cmd,
+};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use super::clock::Clock;
+use super::drift::{ClockNews, ClockReading, ClockWatch};
 use super::errors::{self, Failure};
 use crate::store::StoreError;
 
@@ -28,8 +33,6 @@ use crate::store::StoreError;
 /// store decides alone; bounded from below, so that a server in trouble is not hammered.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How often the clock is measured. A bad quartz drifts 100 ppm: 3 ms in this time.
-const MEASURE_EVERY: Duration = Duration::from_secs(30);
 /// How many samples a measurement takes: one may meet a slow moment, four seldom do.
 const SAMPLES: usize = 4;
 /// The least time between two looks at a connection in doubt, however many answers fail to come.
@@ -60,7 +63,7 @@ impl Default for RedisLimits {
 }
 
 /// What carries a connection's bytes: it runs for as long as the connection lives.
-type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 enum State {
     /// The first attempt to connect is under way.
@@ -74,21 +77,21 @@ pub(super) struct Link {
     server: ConnectionInfo,
     /// Where the server is, without the credentials.
     pub(super) address: String,
-    limits: RedisLimits,
+    pub(super) limits: RedisLimits,
     state: watch::Sender<State>,
     doubt: Notify,
     pub(super) clock: Clock,
 }
 
 impl Link {
-    pub(super) fn new(server: ConnectionInfo, limits: RedisLimits) -> Self {
+    pub(super) fn new(server: ConnectionInfo, limits: RedisLimits, clock: ClockWatch) -> Self {
         Self {
             address: server.addr().to_string(),
             server,
             limits,
             state: watch::Sender::new(State::Connecting),
             doubt: Notify::new(),
-            clock: Clock::new(),
+            clock: Clock::new(clock),
         }
     }
 
@@ -185,10 +188,31 @@ impl Link {
     }
 
     async fn open(&self) -> Result<(MultiplexedConnection, Driver), String> {
-        let config = AsyncConnectionConfig::new()
+        let settings = self.server.redis_settings();
+        self.open_as(settings, AsyncConnectionConfig::new()).await
+    }
+
+    /// A connection beside the one that all calls share, on which the server may tell things
+    /// unasked: `told` is given them, and must not block.
+    pub(super) async fn listen(
+        &self,
+        told: impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static,
+    ) -> Result<(MultiplexedConnection, Driver), String> {
+        let settings = self.server.redis_settings().clone();
+        let settings = settings.set_protocol(ProtocolVersion::RESP3);
+        let config = AsyncConnectionConfig::new().set_push_sender(told);
+        self.open_as(&settings, config).await
+    }
+
+    /// Opens a connection, whose driver is then to be run.
+    async fn open_as(
+        &self,
+        settings: &RedisConnectionInfo,
+        config: AsyncConnectionConfig,
+    ) -> Result<(MultiplexedConnection, Driver), String> {
+        let config = config
             .set_response_timeout(Some(self.limits.response))
             .set_pipeline_buffer_size(WRITE_QUEUE);
-        let settings = self.server.redis_settings();
         let opened = match self.server.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await;
@@ -216,7 +240,7 @@ impl Link {
     async fn attend(&self, connection: MultiplexedConnection) -> String {
         loop {
             tokio::select! {
-                () = sleep(MEASURE_EVERY) => {}
+                () = sleep(self.clock.watch.every) => {}
                 () = self.doubt.notified() => {}
             }
             if let Err(why) = self.greet(&connection).await {
@@ -255,9 +279,23 @@ impl Link {
                 }
             }
         }
-        let step_us = self.clock.follow(&samples);
-        tracing::debug!(redis = %self.address, step_us, "measured the fleet's clock");
+        if let Some(reading) = self.clock.measured(&samples) {
+            self.tell(&reading);
+        }
         Ok(())
+    }
+
+    /// Tells how this host's clock stands against the fleet's.
+    fn tell(&self, reading: &ClockReading) {
+        let (ahead_us, within_us) = (reading.ahead_us, reading.within_us);
+        tracing::debug!(redis = %self.address, ahead_us, within_us, "measured the fleet's clock");
+        for news in &reading.news {
+            match news {
+                ClockNews::Back { .. } => tracing::info!(redis = %self.address, "{news}"),
+                _ => tracing::warn!(redis = %self.address, "{news}"),
+            }
+        }
+        (self.clock.watch.told)(reading);
     }
 }
 

@@ -8,6 +8,7 @@ use redis::{Client, ConnectionAddr, ErrorKind, Pipeline, RedisError, Value, cmd}
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
+use super::drift::ClockWatch;
 use super::link::{Link, RedisLimits};
 use super::scripts::{self, By};
 use crate::store::{Lane, Mode, Reply, Store, StoreError, Tally, Window, adds};
@@ -17,17 +18,17 @@ use crate::store::{Lane, Mode, Reply, Store, StoreError, Tally, Window, adds};
 /// It answers within [`RedisLimits::response`], and at once while there is no connection. Wrap it
 /// into a [`WatchedStore`](crate::store::WatchedStore) so that it cannot slow calls down.
 pub struct RedisStore {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     keeper: AbortHandle,
 }
 
 impl RedisStore {
-    /// A store on the server at this URL, with the default limits. See [`Self::open_with`].
+    /// A store on the server at this URL, with the default limits and this host's clock. See [`Self::open_with`].
     ///
     /// # Errors
     /// As [`Self::open_with`].
     pub fn open(url: &str) -> Result<Self, StoreError> {
-        Self::open_with(url, RedisLimits::default())
+        Self::open_with(url, RedisLimits::default(), ClockWatch::default())
     }
 
     /// A store on the server at this URL: `redis://host:6379/0`, where wanted with
@@ -40,7 +41,11 @@ impl RedisStore {
     /// # Errors
     /// [`StoreError::Refused`]: the URL cannot be one of a server, or this is not called within a
     /// tokio runtime.
-    pub fn open_with(url: &str, limits: RedisLimits) -> Result<Self, StoreError> {
+    pub fn open_with(
+        url: &str,
+        limits: RedisLimits,
+        clock: ClockWatch,
+    ) -> Result<Self, StoreError> {
         // The URL may hold a password, so no message has it in it.
         let refuse = |why: &dyn std::fmt::Display| {
             StoreError::Refused(format!(
@@ -59,7 +64,7 @@ impl RedisStore {
         let runtime = Handle::try_current().map_err(|error| {
             StoreError::Refused(format!("cannot start the connection to Redis: {error}"))
         })?;
-        let link = Arc::new(Link::new(server, limits));
+        let link = Arc::new(Link::new(server, limits, clock));
         let keeper = runtime.spawn(Arc::clone(&link).keep()).abort_handle();
         Ok(Self { link, keeper })
     }
@@ -70,7 +75,19 @@ impl RedisStore {
     /// # Errors
     /// As [`Self::open_with`].
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        let store = Self::open(url)?;
+        Self::connect_with(url, RedisLimits::default(), ClockWatch::default()).await
+    }
+
+    /// As [`Self::open_with`], and waits as [`Self::connect`] does.
+    ///
+    /// # Errors
+    /// As [`Self::open_with`].
+    pub async fn connect_with(
+        url: &str,
+        limits: RedisLimits,
+        clock: ClockWatch,
+    ) -> Result<Self, StoreError> {
+        let store = Self::open_with(url, limits, clock)?;
         store.link.settled().await;
         Ok(store)
     }
@@ -82,7 +99,7 @@ impl RedisStore {
     }
 
     /// Starts an operation, where there is a connection. `what` says in an error what was tried.
-    fn start<T, F>(
+    pub(super) fn start<T, F>(
         &self,
         what: impl FnOnce() -> String + Send + 'static,
         operation: impl FnOnce(MultiplexedConnection) -> F + Send + 'static,
@@ -199,6 +216,10 @@ impl Store for RedisStore {
 
     fn now_ms(&self) -> u64 {
         self.link.clock.now_ms()
+    }
+
+    fn clock_ahead_us(&self) -> Option<i64> {
+        self.link.clock.ahead_us()
     }
 
     fn mode(&self) -> Mode {

@@ -2,10 +2,12 @@
 
 use fusewire_core as core;
 
+use crate::contract::exports::fusewire::policy::attempts as a;
 use crate::contract::exports::fusewire::policy::breaker as b;
 use crate::contract::exports::fusewire::policy::classifier as c;
 use crate::contract::exports::fusewire::policy::evidence as e;
 use crate::contract::exports::fusewire::policy::lifecycle as l;
+use crate::contract::exports::fusewire::policy::operator as o;
 use crate::contract::exports::fusewire::policy::planner as p;
 use crate::given::same_names;
 
@@ -98,31 +100,89 @@ pub(crate) fn admission(from: core::Admission) -> b::Admission {
     }
 }
 
-fn event_kind(from: core::EventKind) -> b::EventKind {
-    match from {
-        core::EventKind::Transition(t) => b::EventKind::Transition(b::Transition {
-            before: phase(t.before),
-            after: phase(t.after),
-            rule: t.rule,
-            until_ms: t.until_ms,
-            openings: t.openings,
-        }),
+fn transition(from: core::Transition) -> b::Transition {
+    b::Transition {
+        before: phase(from.before),
+        after: phase(from.after),
+        rule: from.rule,
+        until_ms: from.until_ms,
+        openings: from.openings,
+    }
+}
+
+/// `None`: of a kind that the first contract has no word for.
+fn event_kind(from: core::EventKind) -> Option<b::EventKind> {
+    Some(match from {
+        core::EventKind::Transition(t) => b::EventKind::Transition(transition(t)),
         core::EventKind::Probe(outcome) => b::EventKind::Probe(probe_outcome(outcome)),
         core::EventKind::Ignored(reason) => b::EventKind::Ignored(ignored_reason(reason)),
         core::EventKind::Ordered(mode) => b::EventKind::Ordered(mode.map(override_mode)),
         core::EventKind::Store(why) => b::EventKind::Store(why),
-    }
+        core::EventKind::Alone(_) | core::EventKind::Held(_) | core::EventKind::Reshaped => {
+            return None;
+        }
+    })
 }
 
 pub(crate) fn events(from: Vec<core::Event>) -> Vec<b::Event> {
     from.into_iter()
-        .map(|event| b::Event {
+        .filter_map(|event| {
+            Some(b::Event {
+                domain: event.domain,
+                at_ms: event.at_ms,
+                kind: event_kind(event.kind)?,
+                detail: event.detail,
+            })
+        })
+        .collect()
+}
+
+fn limits(from: core::Limits) -> a::Limits {
+    a::Limits {
+        total_ms: from.total_ms,
+        overdue_ms: from.overdue_ms,
+    }
+}
+
+pub(crate) fn attempt(from: core::Admission) -> a::Admission {
+    a::Admission {
+        decision: decision(from.decision),
+        holds_until_ms: from.holds_until_ms,
+        limits: limits(from.limits),
+        events: all_events(from.events),
+    }
+}
+
+fn any_event_kind(from: core::EventKind) -> a::EventKind {
+    match from {
+        core::EventKind::Transition(t) => a::EventKind::Transition(transition(t)),
+        core::EventKind::Probe(outcome) => a::EventKind::Probe(probe_outcome(outcome)),
+        core::EventKind::Ignored(reason) => a::EventKind::Ignored(ignored_reason(reason)),
+        core::EventKind::Ordered(mode) => a::EventKind::Ordered(mode.map(override_mode)),
+        core::EventKind::Store(why) => a::EventKind::Store(why),
+        core::EventKind::Alone(t) => a::EventKind::Alone(transition(t)),
+        core::EventKind::Held(until_ms) => a::EventKind::Held(until_ms),
+        core::EventKind::Reshaped => a::EventKind::Reshaped,
+    }
+}
+
+pub(crate) fn all_events(from: Vec<core::Event>) -> Vec<a::Event> {
+    from.into_iter()
+        .map(|event| a::Event {
             domain: event.domain,
             at_ms: event.at_ms,
-            kind: event_kind(event.kind),
+            kind: any_event_kind(event.kind),
             detail: event.detail,
         })
         .collect()
+}
+
+pub(crate) fn fact(from: core::Fact) -> o::Fact {
+    o::Fact {
+        subject: from.subject,
+        value: from.value,
+        says: from.says,
+    }
 }
 
 pub(crate) fn state(from: core::DomainState) -> b::DomainState {

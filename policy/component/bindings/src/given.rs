@@ -2,8 +2,10 @@
 
 use fusewire_core as core;
 
+use crate::contract::exports::fusewire::policy::attempts as a;
 use crate::contract::exports::fusewire::policy::breaker as b;
 use crate::contract::exports::fusewire::policy::classifier as c;
+use crate::contract::exports::fusewire::policy::operator as o;
 use crate::contract::exports::fusewire::policy::planner as p;
 
 /// An enum whose members have the same names on both sides.
@@ -110,9 +112,27 @@ pub(crate) fn ending(from: b::Ending) -> core::Ending {
     }
 }
 
+pub(crate) fn timing(from: a::Timing) -> core::Timing {
+    core::Timing {
+        latency_ms: from.latency_ms,
+        overdue: from.overdue,
+    }
+}
+
+pub(crate) fn share_order(from: o::Order) -> core::OverrideOrder {
+    core::OverrideOrder {
+        mode: override_mode(from.mode),
+        enforce_percent: from.enforce_percent,
+        who: from.who,
+        why: from.why,
+        until_ms: from.until_ms,
+    }
+}
+
 pub(crate) fn order(from: b::OverrideOrder) -> core::OverrideOrder {
     core::OverrideOrder {
         mode: override_mode(from.mode),
+        enforce_percent: 0,
         who: from.who,
         why: from.why,
         until_ms: from.until_ms,

@@ -42,13 +42,14 @@ use fusewire_core::KeyValue;
 pub mod contract {
     wit_bindgen::generate!({
         path: "../../../wit",
-        world: "policy-2",
+        world: "policy-3",
         ownership: Borrowing { duplicate_if_necessary: true },
         pub_export_macro: true,
         default_bindings_module: "fusewire_policy_bindings::contract",
     });
 }
 
+use contract::exports::fusewire::policy::attempts::{self, Timing};
 use contract::exports::fusewire::policy::breaker::{
     self, Admission, Context, DomainState, Ending, Event, OverrideError, OverrideOrder, Permit,
     Suspended,
@@ -56,6 +57,7 @@ use contract::exports::fusewire::policy::breaker::{
 use contract::exports::fusewire::policy::classifier::{self, Observation, Target, Verdict};
 use contract::exports::fusewire::policy::evidence::{self, Want};
 use contract::exports::fusewire::policy::lifecycle::{self, Description, Problem};
+use contract::exports::fusewire::policy::operator::{self, Fact};
 use contract::exports::fusewire::policy::planner::{self, Progress, Step};
 
 pub use contract::export;
@@ -110,7 +112,8 @@ impl<S: KeyValue + Default> breaker::Guest for Core<S> {
     fn settle(permit: Permit, ending: Ending, context: Context) -> Result<Vec<Event>, Suspended> {
         let (permit, ending) = (given::permit(permit), given::ending(ending));
         let context = given::context(context);
-        with(|policy| policy.settle(&mut S::default(), &permit, &ending, &context))
+        let timing = core::Timing::default();
+        with(|policy| policy.settle(&mut S::default(), &permit, &ending, &timing, &context))
             .map(answer::events)
             .map_err(answer::suspended)
     }
@@ -130,6 +133,55 @@ impl<S: KeyValue + Default> breaker::Guest for Core<S> {
         let (order, context) = (order.map(given::order), given::context(context));
         with(|policy| policy.order(&mut S::default(), &domain, order.as_ref(), &context))
             .map(answer::events)
+            .map_err(answer::override_error)
+    }
+}
+
+impl<S: KeyValue + Default> attempts::Guest for Core<S> {
+    fn admit(target: Target, context: Context) -> Result<attempts::Admission, Suspended> {
+        let (target, context) = (given::target(target), given::context(context));
+        with(|policy| policy.admit(&mut S::default(), &target, &context))
+            .map(answer::attempt)
+            .map_err(answer::suspended)
+    }
+
+    fn overdue(permit: Permit, context: Context) -> Result<Vec<attempts::Event>, Suspended> {
+        let (permit, context) = (given::permit(permit), given::context(context));
+        with(|policy| policy.overdue(&mut S::default(), &permit, &context))
+            .map(answer::all_events)
+            .map_err(answer::suspended)
+    }
+
+    fn settle(
+        permit: Permit,
+        ending: Ending,
+        timing: Timing,
+        context: Context,
+    ) -> Result<Vec<attempts::Event>, Suspended> {
+        let (permit, ending) = (given::permit(permit), given::ending(ending));
+        let (timing, context) = (given::timing(timing), given::context(context));
+        with(|policy| policy.settle(&mut S::default(), &permit, &ending, &timing, &context))
+            .map(answer::all_events)
+            .map_err(answer::suspended)
+    }
+}
+
+impl<S: KeyValue + Default> operator::Guest for Core<S> {
+    fn set_order(
+        domain: String,
+        order: Option<operator::Order>,
+        context: Context,
+    ) -> Result<Vec<attempts::Event>, OverrideError> {
+        let (order, context) = (order.map(given::share_order), given::context(context));
+        with(|policy| policy.order(&mut S::default(), &domain, order.as_ref(), &context))
+            .map(answer::all_events)
+            .map_err(answer::override_error)
+    }
+
+    fn explain(domain: String, context: Context) -> Result<Vec<Fact>, OverrideError> {
+        let context = given::context(context);
+        with(|policy| policy.explain_domain(&mut S::default(), &domain, &context))
+            .map(|facts| facts.into_iter().map(answer::fact).collect())
             .map_err(answer::override_error)
     }
 }

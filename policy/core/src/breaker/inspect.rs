@@ -1,6 +1,6 @@
 //! The state of domains, for people and gauges.
 
-use super::rules;
+use super::rules::{self, Counter};
 use super::types::{Context, DomainState, Phase};
 use crate::config::Config;
 use crate::record::{Seen, Standing};
@@ -49,14 +49,14 @@ fn read(
         .iter()
         .zip(&seen)
         .map(|(domain, seen)| {
-            let breaker = &config.settings(domain.provider()).breaker;
-            rules::longest(
-                breaker,
-                &domain.window_key(&config.prefix),
-                seen.epoch(),
+            let counter = Counter {
+                settings: &config.settings(domain.provider()).breaker,
+                key: &domain.window_key(&config.prefix),
+                epoch: seen.epoch(),
                 now,
-                None,
-            )
+                witness: None,
+            };
+            counter.longest(None)
         })
         .collect();
     let tallies = session.count(windows)?;

@@ -1,6 +1,6 @@
 //! Operators' orders: forced open, forced closed, off, observe.
 
-use super::types::{Context, Event, EventKind, OverrideError, OverrideOrder};
+use super::types::{Context, Event, EventKind, OverrideError, OverrideMode, OverrideOrder};
 use crate::config::Config;
 use crate::record::{Reading, Record, Seen};
 use crate::store::{KeyValue, Session, Stop};
@@ -51,6 +51,10 @@ pub fn order(
             .map_err(stopped)?
         {
             let detail = match order {
+                Some(order) if order.enforce_percent > 0 => format!(
+                    "{}, with {} of a hundred refusals enforced, by {}: {}",
+                    order.mode, order.enforce_percent, order.who, order.why
+                ),
                 Some(order) => format!("{} by {}: {}", order.mode, order.who, order.why),
                 None => "the order was cleared".into(),
             };
@@ -75,13 +79,25 @@ fn check(order: &OverrideOrder, context: &Context) -> Result<(), String> {
             ));
         }
     }
+    if order.enforce_percent > 100 {
+        return Err(format!(
+            "{} of a hundred refusals cannot be enforced: write 0 to 100",
+            order.enforce_percent
+        ));
+    }
+    if order.enforce_percent > 0 && order.mode != OverrideMode::Observe {
+        return Err(format!(
+            "a share of refusals is enforced with the mode `observe`, and this is `{}`",
+            order.mode
+        ));
+    }
     if order.until_ms != 0 && order.until_ms <= context.now_ms {
         return Err("the order would be over already".into());
     }
     Ok(())
 }
 
-fn stopped(stop: Stop) -> OverrideError {
+pub(super) fn stopped(stop: Stop) -> OverrideError {
     match stop {
         Stop::Suspended(suspended) => OverrideError::Suspended(suspended),
         Stop::Store(why) => OverrideError::Store(why),

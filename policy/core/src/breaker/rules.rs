@@ -6,126 +6,273 @@
 //! decides nothing; it only cleans up.
 
 use crate::config::BreakerSettings;
+use crate::entropy;
 use crate::store::{Lane, Tally, Window};
 
 /// The lanes of a domain's counter.
 pub(super) const SUCCESS: &str = "success";
 pub(super) const FAILURE: &str = "failure";
-/// Answers of any kind that took longer than the slow limit; each is in another lane too.
+/// Calls of any kind that took longer than the slow limit; those that have ended are in another lane
+/// too.
 pub(super) const SLOW: &str = "slow";
 pub(super) const RETRIES: &str = "retries";
 
-/// What one outcome is to one domain.
+/// Lanes of what has seen trouble: an instance, a request, a request that nobody told apart. Of each
+/// kind there are as many as one byte and a half, or one byte, tells apart, so that a counter stays
+/// small whatever the traffic; two that fall together count as one, which only delays.
+const INSTANCE: &str = "i-";
+const FINGERPRINT: &str = "f-";
+const UNPRINTED: &str = "u";
+
+/// The lane of failures that were counted in buckets of this width.
+const BUCKETS: &str = "w";
+
+/// What one outcome, or a call that is still under way, is to one domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Share {
-    pub(super) failed: bool,
+    /// `None`: it has not ended.
+    pub(super) failed: Option<bool>,
+    /// To be counted as slow now.
     pub(super) slow: bool,
 }
 
 impl Share {
-    fn lanes(self) -> Vec<Lane> {
-        let lane = |name: &str| Lane {
-            name: name.into(),
-            amount: 1,
-        };
-        let mut lanes = vec![lane(if self.failed { FAILURE } else { SUCCESS })];
-        if self.slow {
-            lanes.push(lane(SLOW));
+    pub(super) fn has_failed(self) -> bool {
+        self.failed == Some(true)
+    }
+}
+
+/// Who has seen it, for the quorum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Witness<'a> {
+    pub(super) instance: &'a str,
+    pub(super) fingerprint: Option<u64>,
+}
+
+/// One domain's counter as one call sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counter<'a> {
+    pub(super) settings: &'a BreakerSettings,
+    pub(super) key: &'a str,
+    pub(super) epoch: u64,
+    pub(super) now: u64,
+    /// Where it takes a quorum: who tells.
+    pub(super) witness: Option<Witness<'a>>,
+}
+
+impl Counter<'_> {
+    /// The operation that counts (or, with nothing to add, only reads) and looks over the longest
+    /// window.
+    pub(super) fn longest(&self, add: Option<Share>) -> Window {
+        Window {
+            add: add.map(|share| self.lanes(share)).unwrap_or_default(),
+            ..self.over(self.settings.longest_window_ms())
+        }
+    }
+
+    fn over(&self, length: u64) -> Window {
+        let (now, width) = (self.now, self.settings.bucket_ms());
+        Window {
+            key: self.key.into(),
+            epoch: self.epoch,
+            bucket: now.saturating_sub(now.checked_rem(width).unwrap_or(0)),
+            add: Vec::new(),
+            since: now.saturating_sub(length),
+            ttl_ms: self.settings.longest_window_ms(),
+        }
+    }
+
+    /// The operations that look over these windows.
+    pub(super) fn closely(&self, lengths: &[u64]) -> Vec<Window> {
+        lengths.iter().map(|length| self.over(*length)).collect()
+    }
+
+    fn lanes(&self, share: Share) -> Vec<Lane> {
+        let lane = |name: String| Lane { name, amount: 1 };
+        let mut lanes = Vec::with_capacity(2);
+        match share.failed {
+            Some(true) => lanes.push(lane(FAILURE.into())),
+            Some(false) => lanes.push(lane(SUCCESS.into())),
+            None => {}
+        }
+        if share.slow {
+            lanes.push(lane(SLOW.into()));
+        }
+        if share.has_failed() {
+            lanes.push(lane(buckets_lane(self.settings)));
+        }
+        if let Some(witness) = self.witness
+            && (share.slow || share.has_failed())
+        {
+            let slot = entropy::digest(witness.instance.as_bytes()) & 0xfff;
+            lanes.push(lane(format!("{INSTANCE}{slot:03x}")));
+            lanes.push(lane(match witness.fingerprint {
+                Some(print) => format!("{FINGERPRINT}{:02x}", entropy::mix(print, 0) & 0xff),
+                None => UNPRINTED.into(),
+            }));
         }
         lanes
     }
 }
 
-/// The operation that counts an outcome (or, with nothing to add, only reads) and looks over the
-/// longest window.
-pub(super) fn longest(
-    settings: &BreakerSettings,
-    key: &str,
-    epoch: u64,
-    now: u64,
-    add: Option<Share>,
-) -> Window {
-    let length = settings.longest_window_ms();
-    Window {
-        add: add.map(Share::lanes).unwrap_or_default(),
-        ..over(settings, key, epoch, now, length)
-    }
+fn buckets_lane(settings: &BreakerSettings) -> String {
+    let mut name = String::from(BUCKETS);
+    name.push_str(itoa::Buffer::new().format(settings.bucket_ms()));
+    name
 }
 
-/// The operation that looks over the shortest window.
-pub(super) fn shortest(settings: &BreakerSettings, key: &str, epoch: u64, now: u64) -> Window {
-    over(settings, key, epoch, now, settings.shortest_window_ms())
+/// Whether some failures in this tally were counted in buckets of another width.
+pub(super) fn is_reshaped(settings: &BreakerSettings, tally: &Tally) -> bool {
+    let own = buckets_lane(settings);
+    tally.lanes.iter().any(|lane| {
+        lane.amount > 0
+            && lane.name != own
+            && lane
+                .name
+                .strip_prefix(BUCKETS)
+                .is_some_and(|width| width.bytes().all(|b| b.is_ascii_digit()))
+    })
 }
 
-fn over(settings: &BreakerSettings, key: &str, epoch: u64, now: u64, length: u64) -> Window {
-    let width = settings.bucket_ms();
-    Window {
-        key: key.into(),
-        epoch,
-        bucket: now.saturating_sub(now.checked_rem(width).unwrap_or(0)),
-        add: Vec::new(),
-        since: now.saturating_sub(length),
-        ttl_ms: settings.longest_window_ms(),
+/// How many have seen trouble: distinct instances, and distinct requests.
+pub(super) fn witnesses(tally: &Tally) -> (u64, u64) {
+    let distinct = |kind: &str| {
+        let of_kind = |lane: &&Lane| lane.amount > 0 && lane.name.starts_with(kind);
+        tally.lanes.iter().filter(of_kind).count() as u64
+    };
+    // Requests that nobody told apart may all be different.
+    let prints = distinct(FINGERPRINT).saturating_add(tally.amount(UNPRINTED));
+    (distinct(INSTANCE), prints)
+}
+
+/// Whether enough have seen it for all to act on it.
+pub(super) fn is_quorum(settings: &BreakerSettings, tally: &Tally) -> bool {
+    let quorum = settings.quorum;
+    if !quorum.is_needed() {
+        return true;
     }
+    let (instances, prints) = witnesses(tally);
+    instances >= quorum.instances.into() && prints >= quorum.fingerprints.into()
 }
 
 /// What the longest window says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Tripped(&'static str),
-    /// A rule with the shortest window may trip: look there too.
-    LookCloser,
+    /// Rules with these shorter windows may trip: look there too.
+    LookCloser(Vec<u64>),
     Nothing,
+}
+
+/// The name, the window and the condition of one trip rule.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    pub(super) name: &'static str,
+    pub(super) window_ms: u64,
+    pub(super) test: Test,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Test {
+    Failures(u64),
+    FailureRatio { share: f64, minimum: u64 },
+    SlowRatio { share: f64, minimum: u64 },
+}
+
+/// Every rule that is on, in the order in which they are asked.
+pub(super) fn rules(settings: &BreakerSettings) -> impl Iterator<Item = Rule> {
+    let failures = settings.failures.map(|rule| Rule {
+        name: "failures",
+        window_ms: rule.window_ms,
+        test: Test::Failures(rule.count),
+    });
+    let ratio = settings.ratio.map(|rule| Rule {
+        name: "failure-ratio",
+        window_ms: rule.window_ms,
+        test: Test::FailureRatio {
+            share: rule.share,
+            minimum: rule.minimum,
+        },
+    });
+    let slow = settings.slow_ratio.map(|rule| Rule {
+        name: "slow-ratio",
+        window_ms: rule.window_ms,
+        test: Test::SlowRatio {
+            share: rule.share,
+            minimum: rule.minimum,
+        },
+    });
+    [failures, ratio, slow].into_iter().flatten()
+}
+
+/// How many of how many, by this tally.
+pub(super) fn failed_of(tally: &Tally) -> (u64, u64) {
+    let failures = tally.amount(FAILURE);
+    (failures, failures.saturating_add(tally.amount(SUCCESS)))
+}
+
+/// The same of slow calls. Those that are still under way are among the slow ones and not yet among
+/// the others.
+pub(super) fn slow_of(tally: &Tally) -> (u64, u64) {
+    let slow = tally.amount(SLOW);
+    (slow, failed_of(tally).1.max(slow))
+}
+
+impl Rule {
+    /// Whether this tally of the rule's own window trips it.
+    pub(super) fn trips(&self, tally: &Tally) -> bool {
+        let over = |(part, all): (u64, u64), share: f64, minimum: u64| {
+            all >= minimum && part as f64 / all as f64 >= share
+        };
+        match self.test {
+            Test::Failures(count) => failed_of(tally).0 >= count,
+            Test::FailureRatio { share, minimum } => over(failed_of(tally), share, minimum),
+            Test::SlowRatio { share, minimum } => over(slow_of(tally), share, minimum),
+        }
+    }
+
+    /// Whether it may trip over its own window, where this is the tally of a longer one.
+    fn may_trip(&self, longer: &Tally) -> bool {
+        let over = |(part, all): (u64, u64), share: f64, minimum: u64| {
+            all >= minimum && part as f64 / minimum as f64 >= share
+        };
+        match self.test {
+            Test::Failures(count) => failed_of(longer).0 >= count,
+            Test::FailureRatio { share, minimum } => over(failed_of(longer), share, minimum),
+            Test::SlowRatio { share, minimum } => over(slow_of(longer), share, minimum),
+        }
+    }
 }
 
 /// What the longest window says. A rule with a shorter one is asked only where the longest holds
 /// enough for it to trip, so that a healthy provider's outcomes cost one operation each.
 pub(super) fn judge(settings: &BreakerSettings, longest: &Tally) -> Said {
-    if let Some(rule) = tripped_over(settings, settings.longest_window_ms(), longest) {
+    let length = settings.longest_window_ms();
+    if let Some(rule) = tripped_over(settings, length, longest) {
         return Said::Tripped(rule);
     }
-    let failures = longest.amount(FAILURE);
-    let short = |window_ms: u64| window_ms < settings.longest_window_ms();
-    let count_may = settings
-        .failures
-        .is_some_and(|rule| short(rule.window_ms) && failures >= rule.count);
-    let ratio_may = settings.ratio.is_some_and(|rule| {
-        let calls = failures.saturating_add(longest.amount(SUCCESS));
-        short(rule.window_ms)
-            && calls >= rule.minimum
-            && failures as f64 / rule.minimum as f64 >= rule.share
-    });
-    if count_may || ratio_may {
-        Said::LookCloser
-    } else {
-        Said::Nothing
+    let mut closer: Vec<u64> = Vec::new();
+    for rule in rules(settings).filter(|rule| rule.window_ms < length && rule.may_trip(longest)) {
+        if !closer.contains(&rule.window_ms) {
+            closer.push(rule.window_ms);
+        }
     }
-}
-
-/// The rule that trips over the shortest window, if any does.
-pub(super) fn tripped_closely(
-    settings: &BreakerSettings,
-    shortest: &Tally,
-) -> Option<&'static str> {
-    tripped_over(settings, settings.shortest_window_ms(), shortest)
+    if closer.is_empty() {
+        Said::Nothing
+    } else {
+        Said::LookCloser(closer)
+    }
 }
 
 /// The rule with this window that the tally trips, if any does.
-fn tripped_over(settings: &BreakerSettings, window_ms: u64, tally: &Tally) -> Option<&'static str> {
-    let failures = tally.amount(FAILURE);
-    if settings
-        .failures
-        .is_some_and(|rule| rule.window_ms == window_ms && failures >= rule.count)
-    {
-        return Some("failures");
-    }
-    let calls = failures.saturating_add(tally.amount(SUCCESS));
-    let by_ratio = settings.ratio.is_some_and(|rule| {
-        rule.window_ms == window_ms
-            && calls >= rule.minimum
-            && failures as f64 / calls as f64 >= rule.share
-    });
-    by_ratio.then_some("failure-ratio")
+pub(super) fn tripped_over(
+    settings: &BreakerSettings,
+    window_ms: u64,
+    tally: &Tally,
+) -> Option<&'static str> {
+    rules(settings)
+        .find(|rule| rule.window_ms == window_ms && rule.trips(tally))
+        .map(|rule| rule.name)
 }
 
 #[cfg(test)]
@@ -150,6 +297,8 @@ mod tests {
         let breaker = Settings::default().breaker;
         assert_eq!(judge(&breaker, &tally(0, 4)), Said::Nothing);
         assert_eq!(judge(&breaker, &tally(0, 5)), Said::Tripped("failures"));
+        let tripped_closely =
+            |breaker: &BreakerSettings, tally: &Tally| tripped_over(breaker, 30_000, tally);
         assert_eq!(
             tripped_closely(&breaker, &tally(0, 5)),
             None,
@@ -168,17 +317,65 @@ mod tests {
     }
 
     #[test]
+    fn a_shorter_window_is_looked_at_only_where_its_rule_may_trip() {
+        let mut breaker = Settings::default().breaker;
+        breaker.failures = None;
+        breaker.slow_ratio = Some(crate::config::SlowRatio {
+            share: 1.0,
+            minimum: 1_000,
+            window_ms: 60_000,
+        });
+        // The share is half of twenty, in thirty seconds.
+        assert_eq!(judge(&breaker, &tally(40, 9)), Said::Nothing);
+        assert_eq!(judge(&breaker, &tally(5, 14)), Said::Nothing);
+        let closer = Said::LookCloser(vec![30_000]);
+        assert_eq!(judge(&breaker, &tally(40, 10)), closer);
+        // Where there is no longer one it has been looked at.
+        breaker.slow_ratio = None;
+        assert_eq!(judge(&breaker, &tally(40, 10)), Said::Nothing);
+    }
+
+    #[test]
+    fn a_lane_that_a_store_tells_as_zero_is_one_that_it_leaves_out() {
+        let breaker = Settings::default().breaker;
+        let lane = |name: &str, amount| Lane {
+            name: name.into(),
+            amount,
+        };
+        let tally = |amount| Tally {
+            epoch: 0,
+            lanes: vec![
+                lane("w60000", amount),
+                lane("i-007", amount),
+                lane("f-07", amount),
+            ],
+        };
+        assert!(!is_reshaped(&breaker, &tally(0)) && is_reshaped(&breaker, &tally(1)));
+        assert_eq!(
+            (witnesses(&tally(0)), witnesses(&tally(3))),
+            ((0, 0), (1, 1))
+        );
+    }
+
+    #[test]
     fn a_window_takes_in_the_buckets_that_begin_within_it() {
         let breaker = Settings::default().breaker;
         let share = Share {
-            failed: true,
+            failed: Some(true),
             slow: true,
         };
-        let long = longest(&breaker, "k", 3, 100_500, Some(share));
-        let short = shortest(&breaker, "k", 3, 100_500);
+        let counter = Counter {
+            settings: &breaker,
+            key: "k",
+            epoch: 3,
+            now: 100_500,
+            witness: None,
+        };
+        let long = counter.longest(Some(share));
+        let short = counter.closely(&[30_000]);
         let shape = |w: &Window| (w.bucket, w.since, w.add.len(), w.ttl_ms);
-        assert_eq!(shape(&long), (99_000, 40_500, 2, 60_000));
-        assert_eq!(shape(&short), (99_000, 70_500, 0, 60_000));
+        assert_eq!(shape(&long), (99_000, 40_500, 3, 60_000));
+        assert_eq!(shape(&short[0]), (99_000, 70_500, 0, 60_000));
     }
 
     proptest! {
@@ -192,7 +389,7 @@ mod tests {
             breaker.failures = Some(crate::config::FailureCount { count, window_ms: count_window });
             breaker.ratio = Some(crate::config::FailureRatio { share, minimum, window_ms: ratio_window });
             let (short, long) = (tally(success, failure), tally(success + more_success, failure + more_failure));
-            if tripped_closely(&breaker, &short).is_some() {
+            if tripped_over(&breaker, 30_000, &short).is_some() {
                 prop_assert_ne!(judge(&breaker, &long), Said::Nothing);
             }
         }

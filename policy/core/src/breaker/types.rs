@@ -1,5 +1,6 @@
-//! The vocabulary of the breaker. `wit/breaker.wit` documents each name.
-#![allow(missing_docs, reason = "each name is documented in wit/breaker.wit")]
+//! The vocabulary of the breaker. `wit/breaker.wit` documents each name, `wit/attempts.wit` and
+//! `wit/operator.wit` what came later.
+#![allow(missing_docs, reason = "each name is documented in wit/")]
 
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +72,25 @@ pub enum Decision {
 pub struct Admission {
     pub decision: Decision,
     pub holds_until_ms: u64,
+    #[serde(default)]
+    pub limits: Limits,
     pub events: Vec<Event>,
+}
+
+/// `wit/attempts.wit` documents it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Limits {
+    pub total_ms: Option<u64>,
+    pub overdue_ms: Option<u64>,
+}
+
+/// `wit/attempts.wit` documents it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Timing {
+    pub latency_ms: Option<u64>,
+    pub overdue: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +126,9 @@ pub enum EventKind {
     Ignored(IgnoredReason),
     Ordered(Option<OverrideMode>),
     Store(String),
+    Alone(Transition),
+    Held(u64),
+    Reshaped,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +165,13 @@ named!(OverrideMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverrideOrder {
     pub mode: OverrideMode,
+    #[serde(
+        rename = "enforce",
+        alias = "enforce-percent",
+        default,
+        skip_serializing_if = "is_zero"
+    )]
+    pub enforce_percent: u32,
     pub who: String,
     pub why: String,
     #[serde(rename = "until", alias = "until-ms")]
@@ -174,4 +203,17 @@ pub enum OverrideError {
     Store(String),
     Invalid(String),
     Contended,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// One thing about a domain. `wit/operator.wit` documents it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Fact {
+    pub subject: String,
+    pub value: String,
+    pub says: String,
 }

@@ -13,7 +13,7 @@ pub(super) fn verdict(
     trace: &mut impl Trace,
 ) -> Verdict {
     let finding = &decision.finding;
-    let slow = observation.latency_ms >= settings.slow_ms;
+    let slow = observation.latency_ms >= settings.slow.limit_ms;
     let effect = match finding.effect {
         Effect::Success if slow => Effect::SlowSuccess,
         other => other,

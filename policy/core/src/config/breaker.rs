@@ -11,6 +11,9 @@ pub const BUCKETS: u64 = 10;
 /// counter to 120 buckets, which a store reads in one small answer.
 pub const WINDOW_SPREAD: u64 = 12;
 
+/// The largest quorum: more are not told apart for certain by a counter's lanes.
+pub const QUORUM_MAX: u64 = 32;
+
 /// Trips on this many failures within the window. Five in a minute: a service that is called
 /// once in ten seconds is found out within a minute, and one stray error never opens it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +34,56 @@ pub struct FailureRatio {
     pub minimum: u64,
     /// Within what time, in ms.
     pub window_ms: u64,
+}
+
+/// Trips on this share of slow calls within the window. Off by default: what is slow differs by
+/// service, and an answer of a language model may take a minute in good health.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowRatio {
+    /// The share, above 0 to 1.
+    pub share: f64,
+    /// The fewest calls that a share is taken of.
+    pub minimum: u64,
+    /// Within what time, in ms.
+    pub window_ms: u64,
+}
+
+/// How many must have seen a failure before the breaker opens for all. Below that the instance that
+/// sees them opens for itself alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quorum {
+    /// Distinct instances. One: whoever sees enough failures speaks for all.
+    pub instances: u32,
+    /// Distinct requests, where hosts tell them apart: one poisonous request is not many failures.
+    pub fingerprints: u32,
+}
+
+impl Quorum {
+    /// Whether it takes more than one.
+    #[must_use]
+    pub fn is_needed(self) -> bool {
+        self.instances > 1 || self.fingerprints > 1
+    }
+}
+
+/// How traffic returns after closing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ramp {
+    /// How long until all calls are let through, in ms.
+    pub time_ms: u64,
+    /// The share that is let through at first.
+    pub first_share: f64,
+}
+
+/// What is done while the store is out of reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreFailure {
+    /// Each instance keeps a breaker of its own.
+    Local,
+    /// Every call is let through.
+    Allow,
+    /// Every call is refused.
+    Deny,
 }
 
 /// How long a breaker stays open.
@@ -56,6 +109,8 @@ pub struct ProbeSettings {
     pub needed: u32,
     /// How long a probe's lease lasts at least, in ms. Longer than the longest call.
     pub lease_ms: u64,
+    /// How much of a call's time a probe is given.
+    pub time_share: f64,
 }
 
 /// When the breaker opens, how long, and how it closes.
@@ -65,10 +120,22 @@ pub struct BreakerSettings {
     pub failures: Option<FailureCount>,
     /// The rule on a share of failures; `None`: off.
     pub ratio: Option<FailureRatio>,
+    /// The rule on a share of slow calls; `None`: off.
+    pub slow_ratio: Option<SlowRatio>,
+    /// How many must have seen it.
+    pub quorum: Quorum,
     /// How long it stays open.
     pub cool_down: CoolDown,
     /// How recovery is tested.
     pub probes: ProbeSettings,
+    /// How traffic returns; `None`: at once.
+    pub ramp: Option<Ramp>,
+    /// Whether accounts that were throttled or rejected are held back.
+    pub holds: bool,
+    /// How many of a hundred refusals are enforced.
+    pub enforce_percent: u32,
+    /// What is done while the store is out of reach.
+    pub store_failure: StoreFailure,
     /// How long after its cool-down an opening is remembered without any traffic, in ms.
     pub idle_ms: u64,
 }
@@ -119,32 +186,119 @@ impl BreakerSettings {
                 read
             }),
         };
+        let slow_ratio = match (at.has("slow-ratio"), base.slow_ratio) {
+            (false, inherited) => {
+                let _ = at.value("slow-ratio");
+                inherited
+            }
+            (true, inherited) => at.object_or_false("slow-ratio").map(|rule| {
+                let base = inherited.unwrap_or(SlowRatio {
+                    share: 0.8,
+                    minimum: 20,
+                    window_ms: MINUTE,
+                });
+                let read = SlowRatio {
+                    share: rule.number(
+                        "share",
+                        base.share,
+                        0.001..=1.0,
+                        "a number from 0.001 to 1",
+                    ),
+                    minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
+                    window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
+                };
+                rule.finish();
+                read
+            }),
+        };
+        let ramp = match (at.has("ramp"), base.ramp) {
+            (false, inherited) => {
+                let _ = at.value("ramp");
+                inherited
+            }
+            (true, inherited) => at.object_or_false("ramp").map(|ramp| {
+                let base = inherited.or(default.ramp).unwrap_or(Ramp {
+                    time_ms: 10 * SECOND,
+                    first_share: 0.1,
+                });
+                let read = Ramp {
+                    time_ms: ramp.duration_ms("time", base.time_ms, 100..=HOUR),
+                    first_share: ramp.number(
+                        "first-share",
+                        base.first_share,
+                        0.01..=1.0,
+                        "a number from 0.01 to 1",
+                    ),
+                };
+                ramp.finish();
+                read
+            }),
+        };
         let read = Self {
             failures,
             ratio,
+            slow_ratio,
+            quorum: {
+                let quorum = at.object("quorum");
+                let read = Quorum {
+                    instances: small(quorum.whole(
+                        "instances",
+                        base.quorum.instances.into(),
+                        1..=QUORUM_MAX,
+                    )),
+                    fingerprints: small(quorum.whole(
+                        "fingerprints",
+                        base.quorum.fingerprints.into(),
+                        1..=QUORUM_MAX,
+                    )),
+                };
+                quorum.finish();
+                read
+            },
             cool_down: CoolDown::read(&at.object("cool-down"), &base.cool_down),
             probes: {
                 let probes = at.object("probes");
                 let read = ProbeSettings {
                     needed: small(probes.whole("needed", base.probes.needed.into(), 1..=100)),
                     lease_ms: probes.duration_ms("lease", base.probes.lease_ms, 100..=HOUR),
+                    time_share: probes.number(
+                        "time-share",
+                        base.probes.time_share,
+                        0.1..=1.0,
+                        "a number from 0.1 to 1",
+                    ),
                 };
                 probes.finish();
                 read
             },
+            ramp,
+            holds: at.flag("holds", base.holds),
+            enforce_percent: small(at.whole("enforce", base.enforce_percent.into(), 0..=100)),
+            store_failure: at.word(
+                "store-failure",
+                &[
+                    ("local", StoreFailure::Local),
+                    ("allow", StoreFailure::Allow),
+                    ("deny", StoreFailure::Deny),
+                ],
+                base.store_failure,
+            ),
             idle_ms: at.duration_ms("idle", base.idle_ms, SECOND..=7 * DAY),
         };
-        if at.has_any(&["failures", "failure-ratio"])
+        if at.has_any(&["failures", "failure-ratio", "slow-ratio"])
             && read.longest_window_ms() > read.shortest_window_ms().saturating_mul(WINDOW_SPREAD)
         {
+            let culprit = ["slow-ratio", "failure-ratio", "failures"]
+                .into_iter()
+                .find(|rule| at.has(rule));
             at.problem(
-                "failure-ratio",
+                culprit.unwrap_or("failures"),
                 format!(
-                    "the windows of the rules are {} and {}, and one may be {WINDOW_SPREAD} times as long as the other",
+                    "the windows of the rules are from {1} to {0} long, and one may be {WINDOW_SPREAD} times as long as the other",
                     format_ms(read.longest_window_ms()),
                     format_ms(read.shortest_window_ms()),
                 ),
-                "bring `failures.window` and `failure-ratio.window` closer together",
+                "bring the windows of `failures`, `failure-ratio` and `slow-ratio` closer together",
             );
         }
         at.finish();
@@ -152,10 +306,12 @@ impl BreakerSettings {
     }
 
     fn windows(&self) -> impl Iterator<Item = u64> {
-        self.failures
-            .map(|r| r.window_ms)
-            .into_iter()
-            .chain(self.ratio.map(|r| r.window_ms))
+        let rules = [
+            self.failures.map(|r| r.window_ms),
+            self.ratio.map(|r| r.window_ms),
+            self.slow_ratio.map(|r| r.window_ms),
+        ];
+        rules.into_iter().flatten()
     }
 
     /// The longest window of any rule, in ms; a minute where there is no rule.

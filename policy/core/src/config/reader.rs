@@ -3,6 +3,10 @@
 //! A [`Reader`] stands at one object. Each getter names a key and a default; what is missing gets
 //! the default, what is wrong gets the default and a [`Problem`]. When the object has been read,
 //! [`Reader::finish`] reports the keys that nobody asked for. So one pass finds everything.
+//!
+//! With the feature `reference` a reader that stands at no document notes what the getters ask for:
+//! which keys, of which form, within which bounds, with which default. So what is documented is what
+//! is read.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
@@ -12,6 +16,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::duration;
+#[cfg(feature = "reference")]
+use super::reference::{Form, Notes};
+
+/// Notes a getter's call, where notes are taken.
+macro_rules! note {
+    ($reader:ident, $key:expr, $form:expr, $default:expr) => {
+        #[cfg(feature = "reference")]
+        if let Some(notes) = &$reader.notes {
+            notes.take($reader.path($key), $form, $default);
+        }
+    };
+}
 
 /// Something in a configuration that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,9 +62,43 @@ pub struct Reader<'a> {
     path: String,
     asked: RefCell<Vec<String>>,
     problems: Rc<RefCell<Vec<Problem>>>,
+    #[cfg(feature = "reference")]
+    notes: Option<Rc<Notes>>,
 }
 
 impl<'a> Reader<'a> {
+    /// Stands at no document, and has these notes taken of everything that is asked for.
+    #[cfg(feature = "reference")]
+    pub(super) fn noting(notes: Rc<Notes>) -> Self {
+        Self {
+            object: None,
+            path: String::new(),
+            asked: RefCell::default(),
+            problems: Rc::default(),
+            notes: Some(notes),
+        }
+    }
+
+    /// A reader below this one.
+    fn below(&self, object: Option<&'a Map<String, Value>>, path: String) -> Self {
+        Self {
+            object,
+            path,
+            asked: RefCell::default(),
+            problems: Rc::clone(&self.problems),
+            #[cfg(feature = "reference")]
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// Whether notes are taken. Everything is there then.
+    fn is_noting(&self) -> bool {
+        #[cfg(feature = "reference")]
+        return self.notes.is_some();
+        #[cfg(not(feature = "reference"))]
+        false
+    }
+
     /// Stands at the root of a document, which must be an object.
     #[must_use]
     pub fn root(document: &'a Value) -> Self {
@@ -57,6 +107,8 @@ impl<'a> Reader<'a> {
             path: String::new(),
             asked: RefCell::default(),
             problems: Rc::default(),
+            #[cfg(feature = "reference")]
+            notes: None,
         };
         if reader.object.is_none() {
             reader.problem_at(
@@ -101,7 +153,7 @@ impl<'a> Reader<'a> {
     /// Whether the object has this key. Does not count as asking for it.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
-        self.object.is_some_and(|o| o.contains_key(key))
+        self.is_noting() || self.object.is_some_and(|o| o.contains_key(key))
     }
 
     /// Whether the object has one of these keys. Does not count as asking for them.
@@ -140,6 +192,7 @@ impl<'a> Reader<'a> {
 
     /// A text.
     pub fn text(&self, key: &str) -> Option<String> {
+        note!(self, key, Form::Text, None);
         self.typed(
             key,
             || "a text in quotes".into(),
@@ -148,12 +201,21 @@ impl<'a> Reader<'a> {
     }
 
     /// One of a few words.
-    pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)], default: T) -> T {
-        self.word_opt(key, words).unwrap_or(default)
+    pub fn word<T: Copy + PartialEq>(&self, key: &str, words: &[(&str, T)], default: T) -> T {
+        note!(self, key, Form::words(words), {
+            let word = words.iter().find(|(_, meaning)| *meaning == default);
+            word.map(|(word, _)| Value::from(*word))
+        });
+        self.a_word(key, words).unwrap_or(default)
     }
 
     /// One of a few words, without a default.
     pub fn word_opt<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
+        note!(self, key, Form::words(words), None);
+        self.a_word(key, words)
+    }
+
+    fn a_word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let form = || {
             let quoted: Vec<String> = words.iter().map(|(w, _)| quoted(w)).collect();
             quoted.join(" or ")
@@ -167,16 +229,23 @@ impl<'a> Reader<'a> {
 
     /// A yes or no.
     pub fn flag(&self, key: &str, default: bool) -> bool {
-        self.flag_opt(key).unwrap_or(default)
+        note!(self, key, Form::Flag, Some(default.into()));
+        self.a_flag(key).unwrap_or(default)
     }
 
     /// A yes or no, without a default.
     pub fn flag_opt(&self, key: &str) -> Option<bool> {
+        note!(self, key, Form::Flag, None);
+        self.a_flag(key)
+    }
+
+    fn a_flag(&self, key: &str) -> Option<bool> {
         self.typed(key, || "true or false".into(), Value::as_bool)
     }
 
     /// A whole number within bounds.
     pub fn whole(&self, key: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
+        note!(self, key, Form::Whole(bounds.clone()), Some(default.into()));
         let form = || format!("a whole number from {} to {}", bounds.start(), bounds.end());
         self.typed(key, form, |v| v.as_u64().filter(|n| bounds.contains(n)))
             .unwrap_or(default)
@@ -184,11 +253,22 @@ impl<'a> Reader<'a> {
 
     /// A number within bounds, which `form` names: "a number from 1 to 10".
     pub fn number(&self, key: &str, default: f64, bounds: RangeInclusive<f64>, form: &str) -> f64 {
-        self.number_opt(key, bounds, form).unwrap_or(default)
+        note!(
+            self,
+            key,
+            Form::Number(bounds.clone()),
+            Some(default.into())
+        );
+        self.a_number(key, bounds, form).unwrap_or(default)
     }
 
     /// A number within bounds, without a default.
     pub fn number_opt(&self, key: &str, bounds: RangeInclusive<f64>, form: &str) -> Option<f64> {
+        note!(self, key, Form::Number(bounds.clone()), None);
+        self.a_number(key, bounds, form)
+    }
+
+    fn a_number(&self, key: &str, bounds: RangeInclusive<f64>, form: &str) -> Option<f64> {
         self.typed(
             key,
             || form.into(),
@@ -198,11 +278,43 @@ impl<'a> Reader<'a> {
 
     /// A duration within bounds, all in milliseconds.
     pub fn duration_ms(&self, key: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
-        self.duration_ms_opt(key, bounds).unwrap_or(default)
+        note!(
+            self,
+            key,
+            Form::Duration(bounds.clone()),
+            Some(duration::format_ms(default).into())
+        );
+        self.a_duration_ms(key, bounds).unwrap_or(default)
+    }
+
+    /// A duration within bounds, all in milliseconds, or else a table that it is a part of: a reader
+    /// there, in the place of the duration.
+    pub fn duration_ms_or_object(
+        &self,
+        key: &str,
+        default: u64,
+        bounds: RangeInclusive<u64>,
+    ) -> Result<u64, Self> {
+        note!(
+            self,
+            key,
+            Form::DurationOrTable(bounds.clone()),
+            Some(duration::format_ms(default).into())
+        );
+        let value = self.object.and_then(|o| o.get(key));
+        if self.is_noting() || value.is_some_and(Value::is_object) {
+            return Err(self.an_object(key));
+        }
+        Ok(self.a_duration_ms(key, bounds).unwrap_or(default))
     }
 
     /// A duration within bounds, all in milliseconds, without a default.
     pub fn duration_ms_opt(&self, key: &str, bounds: RangeInclusive<u64>) -> Option<u64> {
+        note!(self, key, Form::Duration(bounds.clone()), None);
+        self.a_duration_ms(key, bounds)
+    }
+
+    fn a_duration_ms(&self, key: &str, bounds: RangeInclusive<u64>) -> Option<u64> {
         let form = || {
             format!(
                 "{} from {} to {}",
@@ -220,6 +332,7 @@ impl<'a> Reader<'a> {
 
     /// A list of texts.
     pub fn texts(&self, key: &str) -> Option<Vec<String>> {
+        note!(self, key, Form::Texts, None);
         self.typed(
             key,
             || "a list of texts".into(),
@@ -235,23 +348,24 @@ impl<'a> Reader<'a> {
     /// Goes down into an object; an empty one where the key is missing.
     #[must_use]
     pub fn object(&self, key: &str) -> Reader<'a> {
+        note!(self, key, Form::Table, None);
+        self.an_object(key)
+    }
+
+    fn an_object(&self, key: &str) -> Reader<'a> {
         let object = self.typed(key, || "a table".into(), Value::as_object);
-        Reader {
-            object,
-            path: self.path(key),
-            asked: RefCell::default(),
-            problems: Rc::clone(&self.problems),
-        }
+        self.below(object, self.path(key))
     }
 
     /// Goes down into an object that may be switched off by `false`: `None` where it is.
     #[must_use]
     pub fn object_or_false(&self, key: &str) -> Option<Reader<'a>> {
+        note!(self, key, Form::TableOrFalse, None);
         if self.object.and_then(|o| o.get(key)) == Some(&Value::Bool(false)) {
             let _ = self.value(key);
             return None;
         }
-        Some(self.object(key))
+        Some(self.an_object(key))
     }
 
     /// The keys of this object. Does not count as asking for them.
@@ -272,18 +386,18 @@ impl<'a> Reader<'a> {
         let mut path = self.path(key);
         path.push('/');
         path.push_str(itoa::Buffer::new().format(index));
-        Reader {
-            object: item.and_then(Value::as_object),
-            path,
-            asked: RefCell::default(),
-            problems: Rc::clone(&self.problems),
-        }
+        self.below(item.and_then(Value::as_object), path)
     }
 
     /// Goes down into each object of a table of objects, in order of the names.
     #[must_use]
     pub fn objects(&self, key: &str) -> Vec<(String, Reader<'a>)> {
-        let table = self.object(key);
+        note!(self, key, Form::Named, None);
+        let table = self.an_object(key);
+        if self.is_noting() {
+            let any = table.below(None, table.path("*"));
+            return vec![("*".into(), any)];
+        }
         let names: Vec<String> = table
             .object
             .map(|o| o.keys().cloned().collect())
@@ -291,7 +405,7 @@ impl<'a> Reader<'a> {
         names
             .into_iter()
             .map(|name| {
-                let inner = table.object(&name);
+                let inner = table.an_object(&name);
                 (name, inner)
             })
             .collect()
@@ -300,6 +414,10 @@ impl<'a> Reader<'a> {
     /// Goes down into each object of a list of objects.
     #[must_use]
     pub fn list(&self, key: &str) -> Vec<Reader<'a>> {
+        note!(self, key, Form::List, None);
+        if self.is_noting() {
+            return vec![self.below(None, [self.path(key).as_str(), "/*"].concat())];
+        }
         let Some(items) = self.typed(key, || "a list of tables".into(), Value::as_array) else {
             return Vec::new();
         };

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::breaker::{BreakerSettings, CoolDown, FailureCount, FailureRatio, ProbeSettings};
+use super::breaker::{
+    BreakerSettings, CoolDown, FailureCount, FailureRatio, ProbeSettings, Quorum, Ramp,
+    StoreFailure,
+};
 use super::reader::{Problem, Reader, quoted};
 use crate::classify::profile::read::expect;
 use crate::classify::profile::{Library, Profile};
@@ -39,9 +42,31 @@ pub struct Settings {
     pub profile: Arc<Profile>,
     /// What callers can use, where an observation does not say.
     pub expect: Media,
-    /// An answer that took longer is slow, in ms. 10 s: longer than people wait, shorter than
+    /// Which answers are slow.
+    pub slow: SlowSettings,
+}
+
+/// Which answers are slow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowSettings {
+    /// An answer that took this long is slow, in ms. 10 s: longer than people wait, shorter than
     /// most clients' time limits.
-    pub slow_ms: u64,
+    pub limit_ms: u64,
+    /// The limit as a multiple of what is usual, where that is shorter; `None`: off.
+    pub learnt: Option<Learnt>,
+}
+
+/// A limit that follows the provider's own pace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Learnt {
+    /// How many times the 99th percentile of good answers.
+    pub times: f64,
+    /// The shortest such limit, in ms.
+    pub floor_ms: u64,
+    /// Over what time the percentile is taken, in ms.
+    pub window_ms: u64,
+    /// The fewest good answers that it is taken of.
+    pub minimum: u64,
 }
 
 /// When to try again.
@@ -85,10 +110,23 @@ impl Default for Settings {
                     jitter: 0.1,
                     quiet_ms: 10 * MINUTE,
                 },
+                slow_ratio: None,
+                quorum: Quorum {
+                    instances: 1,
+                    fingerprints: 1,
+                },
                 probes: ProbeSettings {
                     needed: 3,
                     lease_ms: 10 * SECOND,
+                    time_share: 0.5,
                 },
+                ramp: Some(Ramp {
+                    time_ms: 10 * SECOND,
+                    first_share: 0.1,
+                }),
+                holds: true,
+                enforce_percent: 100,
+                store_failure: StoreFailure::Local,
                 idle_ms: HOUR,
             },
             retry: RetrySettings {
@@ -102,7 +140,10 @@ impl Default for Settings {
             },
             profile: Arc::new(Profile::plain()),
             expect: Media::Any,
-            slow_ms: 10 * SECOND,
+            slow: SlowSettings {
+                limit_ms: 10 * SECOND,
+                learnt: None,
+            },
         }
     }
 }
@@ -144,6 +185,16 @@ impl Config {
     /// Every problem found, each at its place.
     pub fn from_value(document: &Value) -> Result<Self, Vec<Problem>> {
         let root = Reader::root(document);
+        let read = Self::read(&root);
+        let problems = root.problems();
+        if problems.is_empty() {
+            Ok(read)
+        } else {
+            Err(problems)
+        }
+    }
+
+    pub(super) fn read(root: &Reader<'_>) -> Self {
         let prefix = root.text("prefix").unwrap_or_else(|| "fusewire".into());
         if prefix.is_empty()
             || prefix.len() > 64
@@ -155,8 +206,8 @@ impl Config {
                 r"write 1 to 64 bytes without control characters or any of {}*?[]\",
             );
         }
-        let library = Library::read(&root);
-        let defaults = Settings::read(&root, &Settings::default(), &library);
+        let library = Library::read(root);
+        let defaults = Settings::read(root, &Settings::default(), &library);
         let mut providers = Vec::new();
         for (name, reader) in root.objects("providers") {
             if let Err(wrong) = check_provider(&name) {
@@ -167,15 +218,10 @@ impl Config {
             providers.push((name, settings));
         }
         root.finish();
-        let problems = root.problems();
-        if problems.is_empty() {
-            Ok(Self {
-                prefix,
-                defaults,
-                providers,
-            })
-        } else {
-            Err(problems)
+        Self {
+            prefix,
+            defaults,
+            providers,
         }
     }
 
@@ -209,7 +255,7 @@ impl Settings {
             },
             profile: profile(at, library).unwrap_or_else(|| Arc::clone(&base.profile)),
             expect: expect(at).unwrap_or(base.expect),
-            slow_ms: at.duration_ms("slow", base.slow_ms, 1..=HOUR),
+            slow: SlowSettings::read(at, &base.slow),
         };
         // A contradiction is reported where one side of it is written, not where it is inherited.
         if retry.has_any(&["base", "max"]) && read.retry.max_ms < read.retry.base_ms {
@@ -221,6 +267,49 @@ impl Settings {
         }
         retry.finish();
         hints.finish();
+        read
+    }
+}
+
+impl SlowSettings {
+    /// A duration alone is the limit.
+    fn read(at: &Reader<'_>, base: &Self) -> Self {
+        let slow = match at.duration_ms_or_object("slow", base.limit_ms, 1..=HOUR) {
+            Ok(limit_ms) => return Self { limit_ms, ..*base },
+            Err(table) => table,
+        };
+        let read = Self {
+            limit_ms: slow.duration_ms("limit", base.limit_ms, 1..=HOUR),
+            learnt: match slow.has("learnt") {
+                false => {
+                    let _ = slow.value("learnt");
+                    base.learnt
+                }
+                true => slow
+                    .object_or_false("learnt")
+                    .map(|learnt| Learnt::read(&learnt, base.learnt)),
+            },
+        };
+        slow.finish();
+        read
+    }
+}
+
+impl Learnt {
+    fn read(at: &Reader<'_>, base: Option<Self>) -> Self {
+        let base = base.unwrap_or(Self {
+            times: 3.0,
+            floor_ms: SECOND,
+            window_ms: 10 * MINUTE,
+            minimum: 100,
+        });
+        let read = Self {
+            times: at.number("times", base.times, 1.0..=100.0, "a number from 1 to 100"),
+            floor_ms: at.duration_ms("floor", base.floor_ms, 1..=HOUR),
+            window_ms: at.duration_ms("window", base.window_ms, 10 * SECOND..=DAY),
+            minimum: at.whole("minimum", base.minimum, 10..=1_000_000),
+        };
+        at.finish();
         read
     }
 }
@@ -278,6 +367,51 @@ mod tests {
             config.settings("unknown").breaker.failures.unwrap().count,
             9
         );
+    }
+
+    #[test]
+    fn a_setting_may_be_as_large_as_its_bound_and_no_larger() {
+        let problems = |text: &str| {
+            let config = Config::from_json(text);
+            config.err().map_or(0, |problems| problems.len())
+        };
+        for (largest, larger) in [
+            (
+                r#"{"breaker": {"idle": "168h"}}"#,
+                r#"{"breaker": {"idle": "169h"}}"#,
+            ),
+            (
+                r#"{"breaker": {"failures": {"window": "60s"}, "failure-ratio": {"window": "5s"}}}"#,
+                r#"{"breaker": {"failures": {"window": "61s"}, "failure-ratio": {"window": "5s"}}}"#,
+            ),
+            (
+                r#"{"breaker": {"cool-down": {"first": "1m", "max": "1m"}}}"#,
+                r#"{"breaker": {"cool-down": {"first": "61s", "max": "1m"}}}"#,
+            ),
+            (
+                r#"{"retry": {"base": "1m", "max": "1m"}}"#,
+                r#"{"retry": {"base": "1m", "max": "59s"}}"#,
+            ),
+            (
+                r#"{"retry": {"max": "10m"}}"#,
+                r#"{"retry": {"max": "11m"}}"#,
+            ),
+            (
+                r#"{"hints": {"inline": "10m"}}"#,
+                r#"{"hints": {"inline": "11m"}}"#,
+            ),
+            (
+                r#"{"slow": {"learnt": {"window": "10s"}}}"#,
+                r#"{"slow": {"learnt": {"window": "9s"}}}"#,
+            ),
+        ] {
+            assert_eq!((problems(largest), problems(larger)), (0, 1), "{larger}");
+        }
+        let prefix = |letters: usize| format!(r#"{{"prefix": "{}"}}"#, "p".repeat(letters));
+        assert_eq!([1, 64, 65].map(|n| problems(&prefix(n))), [0, 0, 1]);
+        for bad in ["", "a*", "a{", "a\\u0007"] {
+            assert_eq!(problems(&format!(r#"{{"prefix": "{bad}"}}"#)), 1, "{bad}");
+        }
     }
 
     #[test]

@@ -125,6 +125,23 @@ mod tests {
     }
 
     #[test]
+    fn whoever_probes_what_was_left_behind_goes_on_with_its_openings_and_its_order() {
+        let text = r#"{"schema":2,"revision":7,"phase":"open","epoch":4,"until":9000,"openings":3,
+            "override":{"mode":"observe","who":"on-call","why":"a drill","until":0}}"#;
+        let kept = read(text, 100_000).left_behind.unwrap();
+        assert_eq!((kept.revision, kept.phase, kept.epoch), (7, Phase::Open, 4));
+        assert_eq!(kept.openings, 3);
+        assert_eq!(kept.order.unwrap().who, "on-call");
+    }
+
+    #[test]
+    fn one_that_is_over_now_is_refused_on_for_a_moment() {
+        let open = r#"{"schema":2,"phase":"open","until":5000}"#;
+        assert_eq!(read(open, 4_999).until, 5_000);
+        assert_eq!(read(open, 5_000).until, 6_000);
+    }
+
+    #[test]
     fn an_epoch_that_no_close_can_have_given_yet_is_not_believed() {
         let text = r#"{"schema":2,"phase":"closed","epoch":9999999999}"#;
         assert_eq!(read(text, 1_000).epoch, 0);

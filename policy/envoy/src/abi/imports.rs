@@ -35,6 +35,13 @@ mod raw {
             value: *const u8,
             value_size: usize,
         ) -> u32;
+        pub(super) fn proxy_replace_header_map_value(
+            map: u32,
+            name: *const u8,
+            name_size: usize,
+            value: *const u8,
+            value_size: usize,
+        ) -> u32;
         pub(super) fn proxy_get_buffer_bytes(
             buffer: u32,
             start: u32,
@@ -209,6 +216,19 @@ impl Host for Envoy {
         // SAFETY: see above.
         done(unsafe {
             raw::proxy_add_header_map_value(
+                map as u32,
+                name.as_ptr(),
+                name.len(),
+                value.as_ptr(),
+                value.len(),
+            )
+        })
+    }
+
+    fn set_header(&self, map: Map, name: &str, value: &str) -> Result<(), Status> {
+        // SAFETY: see above.
+        done(unsafe {
+            raw::proxy_replace_header_map_value(
                 map as u32,
                 name.as_ptr(),
                 name.len(),

@@ -2,7 +2,7 @@
 
 use fusewire_core::{
     Context, Ending, KeyValue, Observation, OverrideError, OverrideOrder, Permit, Policy, Progress,
-    StoreError, Target, Verdict, Window,
+    StoreError, Target, Timing, Verdict, Window,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -53,15 +53,26 @@ enum Request {
     Settle {
         permit: Permit,
         ending: Ending,
+        #[serde(default)]
+        timing: Timing,
+        context: Context,
+    },
+    Overdue {
+        permit: Permit,
         context: Context,
     },
     Inspect {
         target: Target,
         context: Context,
     },
-    SetOverride {
+    #[serde(alias = "set-override")]
+    SetOrder {
         domain: String,
         order: Option<OverrideOrder>,
+        context: Context,
+    },
+    Explain {
+        domain: String,
         context: Context,
     },
     Next {
@@ -160,11 +171,18 @@ impl Driver {
             Request::Settle {
                 permit,
                 ending,
+                timing,
                 context,
             } => (
                 "events",
                 policy
-                    .settle(&mut store, &permit, &ending, &context)
+                    .settle(&mut store, &permit, &ending, &timing, &context)
+                    .map(|e| json!(e)),
+            ),
+            Request::Overdue { permit, context } => (
+                "events",
+                policy
+                    .overdue(&mut store, &permit, &context)
                     .map(|e| json!(e)),
             ),
             Request::Inspect { target, context } => (
@@ -181,7 +199,14 @@ impl Driver {
                 "step",
                 policy.next(&progress, &verdict, &context).map(|s| json!(s)),
             ),
-            Request::SetOverride {
+            Request::Explain { domain, context } => {
+                match policy.explain_domain(&mut store, &domain, &context) {
+                    Ok(facts) => ("facts", Ok(json!(facts))),
+                    Err(OverrideError::Suspended(_)) => return suspended(),
+                    Err(error) => ("override-error", Ok(json!(error))),
+                }
+            }
+            Request::SetOrder {
                 domain,
                 order,
                 context,

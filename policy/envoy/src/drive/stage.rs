@@ -25,9 +25,10 @@ pub(super) struct Staged<'a, S> {
 }
 
 impl<S> Staged<'_, S> {
-    fn enter(&mut self) -> Result<(), StoreError> {
+    /// What is an instance's own is not taken away with the store.
+    fn enter(&mut self, own_alone: bool) -> Result<(), StoreError> {
         self.stage.operations = self.stage.operations.saturating_add(1);
-        if self.stage.down {
+        if self.stage.down && !own_alone {
             Err(StoreError::Unavailable)
         } else {
             Ok(())
@@ -35,9 +36,15 @@ impl<S> Staged<'_, S> {
     }
 }
 
+/// Whether a key is one instance's own, under whichever prefix.
+fn is_own(key: &str) -> bool {
+    key.split_once(':')
+        .is_some_and(|(_, rest)| rest.starts_with("local:"))
+}
+
 impl<S: KeyValue> KeyValue for Staged<'_, S> {
     fn get(&mut self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        self.enter()?;
+        self.enter(keys.iter().all(|key| is_own(key)))?;
         self.store.get(keys)
     }
 
@@ -48,13 +55,13 @@ impl<S: KeyValue> KeyValue for Staged<'_, S> {
         replacement: Option<&[u8]>,
         ttl_ms: u64,
     ) -> Result<bool, StoreError> {
-        self.enter()?;
+        self.enter(is_own(key))?;
         let ttl_ms = if ttl_ms == 0 { 0 } else { LIFETIME_MS };
         self.store.swap(key, expected, replacement, ttl_ms)
     }
 
     fn count(&mut self, mut windows: Vec<Window>) -> Result<Vec<Tally>, StoreError> {
-        self.enter()?;
+        self.enter(windows.iter().all(|window| is_own(&window.key)))?;
         for window in &mut windows {
             if let Some(times) = self.stage.lost.get(&window.key) {
                 window.key = format!("{}~{times}", window.key);

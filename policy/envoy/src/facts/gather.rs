@@ -27,6 +27,13 @@ pub struct Noted {
     pub body: Option<Vec<u8>>,
     /// What is looked at.
     pub wanted: Rc<Wanted>,
+    /// When the policy is to be told that it is still under way, in ns on this host's own clock;
+    /// `None`: it need not, or has been.
+    pub due_ns: Option<u64>,
+    /// Whether it has been.
+    pub overdue: bool,
+    /// A digest of the request, where it may come to be one of a provider's slow ones.
+    pub fingerprint: Option<u64>,
 }
 
 /// A good answer, as far as anybody can say who does not know the policy: the provider gave it, it
@@ -41,6 +48,10 @@ pub struct Good {
     fields: Vec<u8>,
     /// Which of them are looked at.
     wanted: Rc<Wanted>,
+    /// Whether the policy was told that it was overdue.
+    pub overdue: bool,
+    /// As in [`Noted`].
+    pub fingerprint: Option<u64>,
 }
 
 impl Good {
@@ -71,6 +82,8 @@ impl Good {
             latency_ms: latency_ns.checked_div(1_000_000)?,
             fields,
             wanted: Rc::clone(&noted.wanted),
+            overdue: noted.overdue,
+            fingerprint: noted.fingerprint,
         })
     }
 
@@ -210,6 +223,9 @@ mod tests {
             looks: false,
             body: None,
             wanted: wanted(&["retry-after"]),
+            due_ns: None,
+            overdue: false,
+            fingerprint: None,
         }
     }
 

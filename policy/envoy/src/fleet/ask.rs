@@ -91,7 +91,8 @@ pub fn collect<D: SharedData + ?Sized>(
             let mine = group
                 .entries
                 .iter()
-                .filter(|entry| !entry.is_over(now) && scope.covers(&entry.key));
+                .filter(|entry| !entry.is_over(now) && scope.covers(&entry.key))
+                .filter(|entry| !scope.is_own(&entry.key));
             for entry in mine {
                 if entry.kind == Kind::Counter {
                     rest.push((number, Turn::Counter(entry.key.to_string())));

@@ -80,6 +80,13 @@ impl Scope {
                 .strip_prefix(self.prefix.as_str())
                 .is_some_and(|rest| rest.starts_with(':'))
     }
+
+    /// Whether a key is this Envoy's own, and of no interest to a fleet.
+    #[must_use]
+    pub fn is_own(&self, key: &str) -> bool {
+        key.strip_prefix(self.prefix.as_str())
+            .is_some_and(|rest| rest.starts_with(":local:"))
+    }
 }
 
 /// What went on in the store, for the metrics.
@@ -303,5 +310,7 @@ mod tests {
         for other in ["fusewires:s:{p}", "fusewire", "other:s:{p}", ""] {
             assert!(!scope.covers(other), "{other}");
         }
+        assert!(scope.covers("fusewire:local:s:{p}!0") && scope.is_own("fusewire:local:s:{p}!0"));
+        assert!(!scope.is_own("fusewire:s:{p}") && !scope.is_own("fusewire:localhost"));
     }
 }

@@ -1,8 +1,9 @@
 /**
  * @file One attempt: what was seen of it, told to the policy once.
  *
- * @import { Observation, Target, TransportFailure, Verdict } from '../contract.js'
- * @import { Admitted, Guard } from '../guard.js'
+ * @import { Media, Observation, Target, TransportFailure, Verdict } from '../contract.js'
+ * @import { Admitted } from '../admitted.js'
+ * @import { Guard } from '../guard.js'
  * @import { Look } from './look.js'
  */
 
@@ -17,6 +18,7 @@ export class Attempt {
   #admitted;
   #target;
   #request;
+  #expect;
   #minimumBudgetMs;
   /** @type {Response | undefined} */
   #response;
@@ -24,8 +26,6 @@ export class Attempt {
   #look;
   /** @type {Verdict | undefined} */
   #verdict;
-  /** Time in which the provider was waited for, in ms. */
-  #waitedMs = 0;
   #delivered = false;
   #isSettled = false;
   /** @type {(telling: Promise<void> | undefined) => void} */
@@ -36,13 +36,17 @@ export class Attempt {
    * @param {Admitted} admitted
    * @param {Target} target
    * @param {Request} request
+   * @param {Media} expect
    * @param {number} [minimumBudgetMs]
    */
-  constructor(guard, admitted, target, request, minimumBudgetMs) {
+  constructor(guard, admitted, target, request, expect, minimumBudgetMs) {
+    // Time in which the caller does not read is not the provider's.
+    admitted.pause();
     this.#guard = guard;
     this.#admitted = admitted;
     this.#target = target;
     this.#request = request;
+    this.#expect = expect;
     this.#minimumBudgetMs = minimumBudgetMs;
     /** Fulfilled when the policy has been told how the attempt ended. */
     this.told = new Promise((resolve) => {
@@ -73,11 +77,11 @@ export class Attempt {
    * @returns {Promise<T>}
    */
   async waitFor(something) {
-    const began = performance.now();
+    this.#admitted.resume();
     try {
       return await something;
     } finally {
-      this.#waitedMs += performance.now() - began;
+      this.#admitted.pause();
     }
   }
 
@@ -150,11 +154,11 @@ export class Attempt {
       },
       failure: failed?.failure,
       cause: failed?.cause,
-      latencyMs: BigInt(Math.round(this.#waitedMs)),
+      latencyMs: BigInt(Math.round(this.#admitted.latencyMs)),
       nowMs: BigInt(this.#guard.nowMs()),
       idempotent: IDEMPOTENT.has(method) || headers.has('idempotency-key'),
       deliveredPartial: this.#delivered,
-      expect: 'any',
+      expect: this.#expect,
       minimumBudgetMs: minimum === undefined ? undefined : BigInt(Math.ceil(minimum)),
     };
   }

@@ -8,13 +8,16 @@
  * Where the policy looks at bodies, the beginning of one belongs to the head: it is awaited, and an
  * answer that it shows to be bad is judged before the caller has any of it.
  *
- * @import { Target, Verdict } from '../contract.js'
+ * @import { Media, Target, Verdict } from '../contract.js'
+ * @import { CallFacts } from '../guard.js'
  */
 
-import { Guard, RefusedError } from '../guard.js';
+import { RefusedError } from '../admitted.js';
+import { Guard } from '../guard.js';
 import { Attempt } from './attempt.js';
 import { judgedByItsEnd } from './body.js';
 import { failureOf } from './failures.js';
+import { fingerprintOf } from './fingerprint.js';
 import { Limit } from './limit.js';
 import { Look } from './look.js';
 import { Source } from './source.js';
@@ -24,9 +27,13 @@ import { Source } from './source.js';
  * @property {(request: Request) => Target} target Whom a request is made to.
  * @property {Guard} [guard] By default one of the other options, which are those of `Guard`.
  * @property {number} [limitMs] The longest that the provider may be waited for, from the request to
- *   the end of the answer. The fleet's probe gets half of it.
+ *   the end of the answer. The fleet's probe may get less, as the policy says.
  * @property {number} [minimumBudgetMs] The least time in which the provider can be expected to
  *   answer: a caller's own deadline that left less is not the provider's failure.
+ * @property {(request: Request) => Media} [expect] What the caller can use, such as `json`: an answer
+ *   of another kind is not what it asked for. By default as the policy is configured.
+ * @property {(request: Request) => bigint | undefined} [fingerprint] A digest of a request, the same
+ *   for equal ones. By default of the method, the URL and the body, where that is a text or bytes.
  * @property {'throw' | 'respond'} [refused] Whether a refused call throws a `RefusedError` or
  *   answers 503 with the reason.
  * @property {(telling: Promise<void>) => void} [waitUntil] Is given what goes on after the answer,
@@ -60,7 +67,8 @@ import { Source } from './source.js';
  * @returns {((input: RequestInfo | URL, init?: RequestInit) => Promise<Response>) & Guarded}
  */
 export function guarded(fetch, options) {
-  const { target: targetOf, limitMs, minimumBudgetMs, refused = 'throw', waitUntil } = options;
+  const { target: targetOf, expect: expectOf = () => 'any', fingerprint } = options;
+  const { limitMs, minimumBudgetMs, refused = 'throw', waitUntil } = options;
   const guard = options.guard ?? new Guard(/** @type {any} */ (options));
   /** By the answer or the error. @type {WeakMap<WeakKey, Attempt>} */
   const attempts = new WeakMap();
@@ -73,19 +81,21 @@ export function guarded(fetch, options) {
   async function guardedFetch(input, init) {
     const request = new Request(input, init);
     const target = targetOf(request);
-    const admitted = await admit(target);
+    const expect = expectOf(request);
+    const print = fingerprint ? fingerprint(request) : fingerprintOf(request, init?.body);
+    const admitted = await admit(target, { limitMs, fingerprint: print });
     if (admitted instanceof Response) {
       return admitted;
     }
-    const attempt = new Attempt(guard, admitted, target, request, minimumBudgetMs);
+    const attempt = new Attempt(guard, admitted, target, request, expect, minimumBudgetMs);
     waitUntil?.(attempt.told);
-    const limit = new Limit(attempt.isProbe && limitMs !== undefined ? limitMs / 2 : limitMs);
+    const limit = new Limit(shorter(limitMs, admitted.limitMs));
     const failed = (/** @type {unknown} */ error) => end(attempt, request.signal, limit, error);
     try {
       request.signal.throwIfAborted();
       const signal = AbortSignal.any([request.signal, limit.signal]);
       const response = await attempt.waitFor(limit.during(() => fetch(request, { signal })));
-      const look = Look.at(request, response, guard.wanted(target));
+      const look = Look.at(request, response, guard.wanted(target, expect));
       attempt.answered(response, look);
       const source = response.body ? new Source(response.body, look) : undefined;
       if (source && look) {
@@ -108,10 +118,13 @@ export function guarded(fetch, options) {
     }
   }
 
-  /** @param {Target} target */
-  async function admit(target) {
+  /**
+   * @param {Target} target
+   * @param {CallFacts} facts
+   */
+  async function admit(target, facts) {
     try {
-      return await guard.admit(target, { limitMs });
+      return await guard.admit(target, facts);
     } catch (error) {
       if (refused === 'respond' && error instanceof RefusedError) {
         return refusal(error);
@@ -127,6 +140,16 @@ export function guarded(fetch, options) {
       return attempt && { verdict: attempt.verdict, isProbe: attempt.isProbe };
     },
   });
+}
+
+/**
+ * The shorter of two time limits, in ms.
+ *
+ * @param {number | undefined} one None: no limit.
+ * @param {number | undefined} other None: no limit.
+ */
+function shorter(one, other) {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 /**

@@ -3,15 +3,17 @@
  * the request to the end of the answer. Time in which the caller does not read does not count.
  */
 
+import { TIMER_MAX_MS } from '../clock.js';
+
 export class Limit {
   #controller = new AbortController();
   #leftMs;
   #ms;
 
-  /** @param {number | undefined} ms None: no limit. */
-  constructor(ms) {
+  /** @param {number} [ms] None, or longer than any timer: no limit. */
+  constructor(ms = Infinity) {
     this.#ms = ms;
-    this.#leftMs = ms ?? Infinity;
+    this.#leftMs = ms;
   }
 
   /** Aborted when the time is over. */
@@ -32,7 +34,7 @@ export class Limit {
    * @returns {Promise<T>}
    */
   async during(something) {
-    if (this.#ms === undefined) {
+    if (this.#ms > TIMER_MAX_MS) {
       return something();
     }
     const began = performance.now();

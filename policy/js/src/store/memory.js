@@ -10,6 +10,7 @@
 
 import { monotonicNowMs } from '../clock.js';
 import * as entries from './entries.js';
+import { RecentMap } from './recent.js';
 import { checkCount, checkGet, checkSwap } from './rules.js';
 
 /**
@@ -21,17 +22,22 @@ const SWEPT_BY_A_WRITE = 2;
 /** A store inside one process. */
 export class MemoryStore {
   /** @type {Map<string, Entry>} */
-  #entries = new Map();
+  #entries;
   /** @type {Iterator<[string, Entry]>} */
-  #sweep = this.#entries.entries();
+  #sweep;
   #nowMs;
 
   /**
    * @param {() => number} [nowMs] Its clock. By default the wall clock as it was at the start, and
    *   monotonic time from there on, so that setting the wall clock ends no lifetime.
+   * @param {object} [options]
+   * @param {number} [options.entriesMax] The most entries that are held; past it the one goes that
+   *   was used least recently. A domain has two or three. By default there is no limit.
    */
-  constructor(nowMs = monotonicNowMs) {
+  constructor(nowMs = monotonicNowMs, { entriesMax } = {}) {
     this.#nowMs = nowMs;
+    this.#entries = entriesMax === undefined ? new Map() : new RecentMap(entriesMax);
+    this.#sweep = this.#entries.entries();
   }
 
   /**

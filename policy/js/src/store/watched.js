@@ -27,8 +27,8 @@ const PING_PAUSE_MAX_MS = 500;
 const SETTLED_MS = 5_000;
 
 /**
- * Whether a store is in use: `shared`, the fleet decides together; `down`, each host lets calls
- * through by itself.
+ * Whether a store is in use: `shared`, the fleet decides together; `down`, each host decides by
+ * itself.
  *
  * @typedef {'shared' | 'down'} Mode
  */

@@ -4,6 +4,7 @@
  * @import { TestContext } from 'node:test'
  */
 
+import { createClient } from 'redis';
 import { RedisStore } from 'fusewire/redis';
 
 import { RedisServer } from './redis-server.js';
@@ -27,4 +28,18 @@ export async function connectedStore(t, url, options) {
   const store = await RedisStore.connect(url, options);
   t.after(() => store.close());
   return store;
+}
+
+/**
+ * What a server answers to a command.
+ *
+ * @param {RedisServer} whom
+ * @param {string[]} command
+ */
+export async function tell(whom, ...command) {
+  const client = createClient({ url: whom.url });
+  await client.connect();
+  const answer = await client.sendCommand(command);
+  client.destroy();
+  return answer;
 }

@@ -99,8 +99,13 @@ export class Upstream {
     return new Upstream(server);
   }
 
-  async stop() {
+  /** Closes every connection, answered or not. */
+  hangUp() {
     this.#server.closeAllConnections();
+  }
+
+  async stop() {
+    this.hangUp();
     this.#server.close();
     await once(this.#server, 'close');
   }

@@ -16,6 +16,7 @@ module          subject
 ``aio``         the same for asyncio, on a store that answers later
 ``store``       where the fleet's state is: in this process, or on a Redis
 ``tape``        the store as one call sees it: prefix, limits, replay
+``alarms``      what is told of a call while it is still under way, for threads
 ``component``   a component compiled, and its instances, in wasmtime
 ``contract``    the contract's records, for type checkers
 ``errors``      what can go wrong
@@ -29,6 +30,7 @@ from .errors import (
     FusewireError,
     InvalidOrder,
     LoadError,
+    NotOffered,
     OrderFailed,
     PolicyFault,
     StoreError,
@@ -49,6 +51,7 @@ __all__ = [
     "InvalidOrder",
     "LoadError",
     "MemoryStore",
+    "NotOffered",
     "OrderFailed",
     "Policy",
     "PolicyFault",

@@ -15,6 +15,7 @@ lease, which would be held by nobody until its time is over.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -23,25 +24,30 @@ from typing import Any, Protocol, TypeVar, cast
 
 from .component import Component
 from .contract import (
+    NO_TIMING,
     Admission,
     Context,
     DomainState,
     Ending,
     Event,
+    Fact,
+    Mode,
+    Order,
     OverrideOrder,
     Permit,
     Progress,
     Step,
     Tally,
     Target,
+    Timing,
     Verdict,
     Wanted,
     Window,
     target,
 )
 from .errors import PolicyFault
-from .guard import BaseGuard, log
-from .policy import DEFAULT_PREFIX, BasePolicy, Configuration, ordered
+from .guard import BaseGuard, log, order_of
+from .policy import DEFAULT_PREFIX, BasePolicy, Configuration, admission, explained, ordered
 from .report import Facts, Report, is_bad
 from .store import MemoryStore, Store
 from .tape import Tape
@@ -76,8 +82,8 @@ class AsyncPolicy(BasePolicy):
         prefix: str = DEFAULT_PREFIX,
     ) -> None:
         """As :class:`fusewire.Policy`."""
-        super().__init__(configuration, component, prefix)
         self.store: AsyncStore | Store = MemoryStore() if store is None else store
+        super().__init__(configuration, component, prefix, self.store)
         self._later = inspect.iscoroutinefunction(self.store.get)
 
     async def now_ms(self) -> int:
@@ -87,13 +93,18 @@ class AsyncPolicy(BasePolicy):
 
     async def admit(self, target: Target, context: Context) -> Admission:
         """Asks whether a call to this target may be made now."""
-        answer = await self.ask("breaker.admit", {"target": target, "context": context})
-        return cast(Admission, answer["ok"])
+        return admission(await self.ask(*self.to_admit(target, context)))
 
-    async def settle(self, permit: Permit, ending: Ending, context: Context) -> list[Event]:
+    async def overdue(self, permit: Permit, context: Context) -> list[Event]:
+        """Tells that a call is still under way ``limits["overdue-ms"]`` after it was admitted."""
+        return cast("list[Event]", (await self.ask(*self.to_overdue(permit, context)))["ok"])
+
+    async def settle(
+        self, permit: Permit, ending: Ending, context: Context, timing: Timing = NO_TIMING
+    ) -> list[Event]:
         """Tells how a call ended that was admitted under this permit."""
-        arguments = {"permit": permit, "ending": ending, "context": context}
-        return cast("list[Event]", (await self.ask("breaker.settle", arguments))["ok"])
+        question = self.to_settle(permit, ending, context, timing)
+        return cast("list[Event]", (await self.ask(*question))["ok"])
 
     async def inspect(self, target: Target, context: Context) -> list[DomainState]:
         """Reads the state of the target's domains."""
@@ -107,6 +118,14 @@ class AsyncPolicy(BasePolicy):
         arguments = {"domain": domain, "order": order, "context": context}
         return ordered(await self.ask("breaker.set-override", arguments))
 
+    async def set_order(self, domain: str, order: Order | None, context: Context) -> list[Event]:
+        """As :meth:`set_override`, and a share of the refusals may be enforced."""
+        return ordered(await self.ask(*self.to_order(domain, order, context)))
+
+    async def explain(self, domain: str, context: Context) -> list[Fact]:
+        """Tells why a domain stands as it does, the most important first."""
+        return explained(await self.ask(*self.to_explain(domain, context)))
+
     async def next(self, progress: Progress, verdict: Verdict, context: Context) -> Step:
         """Decides the next step after an attempt."""
         arguments = {"progress": progress, "verdict": verdict, "context": context}
@@ -115,7 +134,7 @@ class AsyncPolicy(BasePolicy):
     async def ask(self, export: str, arguments: Mapping[str, Any]) -> Any:
         """Calls an export that may touch the store, as often as it takes, and answers its result
         as it is."""
-        tape = Tape(self.store, self.prefix, later=self._later)
+        tape = Tape(self._kept, self.prefix, later=self._later)
         while (answer := self._run_on(tape, export, arguments)) is None:
             await tape.wait()
         return answer
@@ -156,9 +175,29 @@ class AsyncGuard(BaseGuard):
         to = target(to) if isinstance(to, str) else to
         return await self.policy.inspect(to, await self.context())
 
-    async def set_override(self, domain: str, order: OverrideOrder | None) -> None:
-        """Gives an operator's order for one domain; ``None`` clears it."""
-        self.tell(await self.policy.set_override(domain, order, await self.context()))
+    async def explain(self, domain: str) -> list[Fact]:
+        """Why a domain stands as it does, the most important first; changes nothing."""
+        return await self.policy.explain(domain, await self.context())
+
+    async def order(
+        self,
+        domain: str,
+        mode: Mode,
+        *,
+        who: str,
+        why: str,
+        lasts: float | None = None,
+        enforce_percent: int = 0,
+    ) -> None:
+        """Gives an operator's order for one domain. See :meth:`fusewire.Guard.order`."""
+        context = await self.context()
+        order = order_of(mode, who, why, lasts, enforce_percent, context)
+        self.tell(await self.policy.set_order(domain, order, context), context["now-ms"])
+
+    async def clear(self, domain: str) -> None:
+        """Takes back the operator's order for one domain."""
+        context = await self.context()
+        self.tell(await self.policy.set_order(domain, None, context), context["now-ms"])
 
     async def next(self, progress: Progress, verdict: Verdict) -> Step:
         """Decides the next step after an attempt."""
@@ -187,6 +226,8 @@ class AsyncCall(Report):
         super().__init__(to, facts)
         self._guard = guard
         self._gone = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._telling: asyncio.Task[bool] | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -202,7 +243,25 @@ class AsyncCall(Report):
             self._guard.start(self.settle())
             raise
         self._begin()
+        permit, overdue_after = self._permit, self._overdue_after
+        if permit is not None and overdue_after is not None:
+            ring = functools.partial(self._ring, permit)
+            self._alarm = asyncio.get_running_loop().call_later(overdue_after, ring)
         return self
+
+    def _ring(self, permit: Permit) -> None:
+        self._telling = self._guard.start(self._tell_overdue(permit))
+
+    async def _tell_overdue(self, permit: Permit) -> bool:
+        """Tells that the call is still under way. Answers whether that was done."""
+        context = await self._guard.context(self._facts)
+        try:
+            events = await self._guard.policy.overdue(permit, context)
+        except PolicyFault as fault:
+            log.error("that a call is overdue was lost: %s", fault)
+            return False
+        self._guard.tell(events, context["now-ms"])
+        return True
 
     async def _ask(self) -> None:
         try:
@@ -211,7 +270,7 @@ class AsyncCall(Report):
         except PolicyFault as fault:
             log.error("a call goes through unguarded: %s", fault)
             return
-        self._guard.tell(admission["events"])
+        self._guard.tell(admission["events"], context["now-ms"])
         self._admitted(admission)
         if self._gone:
             await self.settle()
@@ -230,15 +289,19 @@ class AsyncCall(Report):
         permit = self._take_permit()
         if permit is None:
             return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        overdue = self._telling is not None and await self._telling
         policy = self._guard.policy
-        context = await self._guard.context()
+        context = await self._guard.context(self._facts)
         seen = self._observation(context["now-ms"])
         try:
             ending: Ending = "dropped"
             if seen is not None:
                 self.verdict = self._guard.classify(self._target, seen)
                 ending = {"judged": self.verdict}
-            self._guard.tell(await policy.settle(permit, ending, context))
+            events = await policy.settle(permit, ending, context, self._timing(seen, overdue))
+            self._guard.tell(events, context["now-ms"])
         except PolicyFault as fault:
             log.error("the outcome of a call was lost: %s", fault)
 

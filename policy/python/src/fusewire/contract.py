@@ -103,24 +103,52 @@ Event = TypedDict(
     "Event",
     {"domain": str, "at-ms": int, "kind": Any, "detail": str},
 )
-"""Something that the host should count, log, or keep; ``kind`` is a variant."""
+"""Something that the host should count, log, or keep. ``kind`` is a variant: ``transition``,
+``alone`` (this instance's own breaker changed its phase, and nobody else's), ``held`` (until when),
+``probe``, ``ignored``, ``ordered``, ``store``, ``reshaped``. One is this package's own: ``mode``,
+``shared`` or ``down``, with the store and not a domain behind it."""
 
 Decision = dict[Literal["allowed", "refused"], Any]
 """``{"allowed": Permit}`` or ``{"refused": Refusal}``."""
 
+Limits = TypedDict("Limits", {"total-ms": "int | None", "overdue-ms": "int | None"})
+"""What a policy wants of an admitted call's time: the longest that it may last, and from when on it
+is told of as ``overdue``. ``None``: no wish."""
+
+NO_LIMITS: Limits = {"total-ms": None, "overdue-ms": None}
+
+Timing = TypedDict("Timing", {"latency-ms": "int | None", "overdue": bool})
+"""How long a call took, where that is known, and whether ``overdue`` was told of it."""
+
+NO_TIMING: Timing = {"latency-ms": None, "overdue": False}
+
 Admission = TypedDict(
     "Admission",
-    {"decision": Decision, "holds-until-ms": int, "events": "list[Event]"},
+    {"decision": Decision, "holds-until-ms": int, "limits": Limits, "events": "list[Event]"},
 )
 
 Ending = Literal["dropped"] | dict[Literal["judged"], Verdict]
 """How a call ended."""
+
+Mode = Literal["open", "closed", "off", "observe"]
+"""What an operator can order: refuse every call; admit every call and never trip; count nothing
+either; decide and count as usual, and admit all the same."""
 
 OverrideOrder = TypedDict(
     "OverrideOrder",
     {"mode": str, "who": str, "why": str, "until-ms": int},
 )
 """An operator's order."""
+
+Order = TypedDict(
+    "Order",
+    {"mode": Mode, "enforce-percent": int, "who": str, "why": str, "until-ms": int},
+)
+"""An operator's order. ``enforce-percent``: with ``observe``, how many of a hundred refusals are
+enforced; zero with the other modes. ``until-ms``: zero where it stands until it is cleared."""
+
+Fact = TypedDict("Fact", {"subject": str, "value": str, "says": str})
+"""One thing about a domain: what it is about and how that stands, for scripts, and a sentence."""
 
 Lease = TypedDict("Lease", {"token": str, "owner": str, "expires-ms": int})
 

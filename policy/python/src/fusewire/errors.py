@@ -30,6 +30,10 @@ class PolicyFault(FusewireError):
     call gets a new one. A call to a service is let through."""
 
 
+class NotOffered(FusewireError):
+    """The policy was built before the contract knew this question."""
+
+
 class InvalidOrder(FusewireError):
     """An operator's order, or the domain that it is for, is not valid."""
 

@@ -16,17 +16,23 @@ import functools
 import logging
 import os
 import secrets
+import threading
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from .alarms import Alarm, Alarms
 from .contract import (
     Context,
     DomainState,
     Ending,
     Event,
+    Fact,
+    Mode,
     Observation,
-    OverrideOrder,
+    Order,
+    Permit,
     Progress,
     Step,
     Target,
@@ -39,11 +45,20 @@ from .evidence import Evidence, cut
 from .failures import answer_of
 from .policy import WANTED_BY_DEFAULT, BasePolicy, Policy
 from .report import Facts, Report, is_bad, ms
+from .store.local import Change
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 log = logging.getLogger("fusewire")
+
+_starting = threading.Lock()
+"""Held while a guard makes its alarms."""
+
+_LOGGED = {"transition", "alone", "held", "reshaped"}
+"""The kinds of events that are logged for operators. The others are for who looks closely."""
+
+_MODE_LEVELS = {"down": logging.WARNING, "shared": logging.INFO}
 
 
 class BaseGuard:
@@ -88,16 +103,26 @@ class BaseGuard:
             seen["response"] = cut(response, self.wanted(to, seen["expect"]))
         return self._judge.classify(to, seen)
 
-    def tell(self, events: list[Event]) -> None:
-        """Tells what happened to the log and to whoever listens."""
+    def tell(self, events: list[Event], now_ms: int) -> None:
+        """Tells what happened to the log and to whoever listens; before that, whether the store has
+        come or gone meanwhile."""
+        for change in self._judge.changes_of_mode():
+            event = _mode_event(change, now_ms)
+            log.log(_MODE_LEVELS[change.mode], "%s", event["detail"])
+            self._hand_on(event)
         for event in events:
-            level = logging.INFO if "transition" in event["kind"] else logging.DEBUG
+            kind = event["kind"]
+            (name,) = (kind,) if isinstance(kind, str) else kind
+            level = logging.INFO if name in _LOGGED else logging.DEBUG
             log.log(level, "%s: %s", event["domain"], event["detail"])
-            if self._on_event is not None:
-                try:
-                    self._on_event(event)
-                except Exception:
-                    log.exception("on_event failed; the call goes on")
+            self._hand_on(event)
+
+    def _hand_on(self, event: Event) -> None:
+        if self._on_event is not None:
+            try:
+                self._on_event(event)
+            except Exception:
+                log.exception("on_event failed; the call goes on")
 
     def context_at(self, now_ms: int, facts: Facts | None = None) -> Context:
         """What is known at this moment, and of a call that is to be made."""
@@ -121,9 +146,11 @@ class Guard(BaseGuard):
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         """``instance`` is this process's id, distinct in the fleet; by default random. ``on_event``
-        is told what happens; transitions are logged as well."""
+        is told what happens, on the thread of the call that brought it about or on that of
+        :mod:`fusewire.alarms`; what operators want to know is logged as well."""
         super().__init__(policy, instance, on_event)
         self.policy = policy
+        self._alarms: Alarms | None = None
 
     def call(
         self,
@@ -166,9 +193,35 @@ class Guard(BaseGuard):
         to = target(to) if isinstance(to, str) else to
         return self.policy.inspect(to, self.context())
 
-    def set_override(self, domain: str, order: OverrideOrder | None) -> None:
-        """Gives an operator's order for one domain; ``None`` clears it."""
-        self.tell(self.policy.set_override(domain, order, self.context()))
+    def explain(self, domain: str) -> list[Fact]:
+        """Why a domain stands as it does, the most important first; changes nothing. Raises as
+        :meth:`fusewire.Policy.explain`."""
+        return self.policy.explain(domain, self.context())
+
+    def order(
+        self,
+        domain: str,
+        mode: Mode,
+        *,
+        who: str,
+        why: str,
+        lasts: float | None = None,
+        enforce_percent: int = 0,
+    ) -> None:
+        """Gives an operator's order for one domain, to the whole fleet, in place of the one before.
+
+        ``lasts`` is in s; by default it stands until it is cleared. ``enforce_percent`` is how many
+        of a hundred refusals are enforced, with the mode ``observe`` alone. Raises as
+        :meth:`fusewire.Policy.set_order`.
+        """
+        context = self.context()
+        order = order_of(mode, who, why, lasts, enforce_percent, context)
+        self.tell(self.policy.set_order(domain, order, context), context["now-ms"])
+
+    def clear(self, domain: str) -> None:
+        """Takes back the operator's order for one domain."""
+        context = self.context()
+        self.tell(self.policy.set_order(domain, None, context), context["now-ms"])
 
     def next(self, progress: Progress, verdict: Verdict) -> Step:
         """Decides the next step after an attempt."""
@@ -178,6 +231,17 @@ class Guard(BaseGuard):
         """What is known at this moment, and of a call that is to be made."""
         return self.context_at(self.policy.store.now_ms(), facts)
 
+    def alarm(self, seconds: float, do: Callable[[], bool]) -> Alarm:
+        """Has something done so many s from now, on a thread that is started with the first."""
+        alarms = self._alarms
+        if alarms is None or alarms.pid != os.getpid():
+            with _starting:
+                alarms = self._alarms
+                if alarms is None or alarms.pid != os.getpid():
+                    alarms = self._alarms = Alarms()
+                    weakref.finalize(self, alarms.stop)
+        return alarms.after(seconds, do)
+
 
 class Call(Report):
     """One call under way. Settled once, when its block is left."""
@@ -185,6 +249,7 @@ class Call(Report):
     def __init__(self, guard: Guard, to: str | Target, facts: Facts) -> None:
         super().__init__(to, facts)
         self._guard = guard
+        self._alarm: Alarm | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -198,10 +263,25 @@ class Call(Report):
         except PolicyFault as fault:
             log.error("a call goes through unguarded: %s", fault)
         else:
-            self._guard.tell(admission["events"])
+            self._guard.tell(admission["events"], context["now-ms"])
             self._admitted(admission)
         self._begin()
+        permit, overdue_after = self._permit, self._overdue_after
+        if permit is not None and overdue_after is not None:
+            tell = functools.partial(self._tell_overdue, permit)
+            self._alarm = self._guard.alarm(overdue_after, tell)
         return self
+
+    def _tell_overdue(self, permit: Permit) -> bool:
+        """Tells that the call is still under way. Answers whether that was done."""
+        context = self._guard.context(self._facts)
+        try:
+            events = self._guard.policy.overdue(permit, context)
+        except PolicyFault as fault:
+            log.error("that a call is overdue was lost: %s", fault)
+            return False
+        self._guard.tell(events, context["now-ms"])
+        return True
 
     def __exit__(
         self,
@@ -217,15 +297,18 @@ class Call(Report):
         permit = self._take_permit()
         if permit is None:
             return
+        # From now on nobody tells that it is still under way; who is at it is waited for.
+        overdue = self._alarm is not None and self._alarm.end()
         policy = self._guard.policy
-        context = self._guard.context()
+        context = self._guard.context(self._facts)
         seen = self._observation(context["now-ms"])
         try:
             ending: Ending = "dropped"
             if seen is not None:
                 self.verdict = self._guard.classify(self._target, seen)
                 ending = {"judged": self.verdict}
-            self._guard.tell(policy.settle(permit, ending, context))
+            events = policy.settle(permit, ending, context, self._timing(seen, overdue))
+            self._guard.tell(events, context["now-ms"])
         except PolicyFault as fault:
             log.error("the outcome of a call was lost: %s", fault)
 
@@ -239,3 +322,24 @@ class Call(Report):
             bad = False  # `settle` says so
         if bad:
             self.settle()
+
+
+def order_of(
+    mode: Mode, who: str, why: str, lasts: float | None, enforce_percent: int, context: Context
+) -> Order:
+    """An order that lasts so many s from now on the fleet's clock."""
+    span = ms(lasts)
+    return {
+        "mode": mode,
+        "enforce-percent": enforce_percent,
+        "who": who,
+        "why": why,
+        "until-ms": 0 if span is None else context["now-ms"] + span,
+    }
+
+
+def _mode_event(change: Change, now_ms: int) -> Event:
+    """A change of the store's mode, which is no domain's."""
+    says = "out of use" if change.mode == "down" else "in use again"
+    detail = f"the store is {says}: {change.why}"
+    return {"domain": "", "at-ms": now_ms, "kind": {"mode": change.mode}, "detail": detail}

@@ -10,12 +10,17 @@ Where the policy looks at bodies, the beginning of one is awaited before the ans
 and handed on from there: an answer that it shows to be bad is settled before anybody has it, and
 one that breaks off meanwhile is none. ``response.extensions["fusewire"]`` is the request's call,
 whose ``verdict`` says what the answer meant once it is settled.
+
+A probe that the policy gives less time than other calls has its time limits shortened to that, each
+of them, and its answer breaks off where all of it takes longer.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import httpx
 
@@ -31,6 +36,26 @@ _IDEMPOTENT = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
 EXTENSION = "fusewire"
 """The name under which a response has its call."""
 
+PRINTED_MAX_BYTES = 64 * 1024
+"""How much of a body goes into a fingerprint, with its length: requests that only differ after that
+are taken for one, which hides no outage and costs no upload its time."""
+
+_LIMITS = ("connect", "read", "write", "pool")
+"""The time limits of httpx. None of them is for all of a request."""
+
+
+def fingerprint_of(request: httpx.Request) -> int | None:
+    """A digest of the method, the URL and the body; ``None`` where the body is streamed, and so
+    nobody knows it yet."""
+    try:
+        body = request.content
+    except httpx.RequestNotRead:
+        return None
+    head = f"{request.method} {request.url}\n{len(body)}\n".encode()
+    digest = hashlib.blake2b(head, digest_size=8)
+    digest.update(body[:PRINTED_MAX_BYTES])
+    return int.from_bytes(digest.digest(), "big")
+
 
 class GuardedTransport(httpx.BaseTransport):
     """Guards what goes through another transport."""
@@ -42,24 +67,35 @@ class GuardedTransport(httpx.BaseTransport):
         *,
         target: Callable[[httpx.Request], str | Target] = lambda request: request.url.host,
         limit: float | None = None,
+        fingerprint: Callable[[httpx.Request], int | None] = fingerprint_of,
     ) -> None:
-        """``limit`` is the longest that a call may last, in s. :class:`~fusewire.guard.Refused` is
-        raised where the breaker refuses."""
+        """``limit`` is the longest that a call may last, in s; a probe is given a part of it.
+        ``fingerprint`` is what tells requests apart, by default by their method, URL and body.
+        :class:`~fusewire.guard.Refused` is raised where the breaker refuses."""
         self._guard = guard
         self._transport = transport or httpx.HTTPTransport()
         self._target = target
         self._limit = limit
+        self._fingerprint = fingerprint
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         call = self._guard.call(
-            self._target(request), limit=self._limit, idempotent=request.method in _IDEMPOTENT
+            self._target(request),
+            limit=self._limit,
+            fingerprint=self._fingerprint(request),
+            idempotent=request.method in _IDEMPOTENT,
         )
         call.__enter__()
+        extensions = request.extensions
         try:
+            request.extensions = _hurried(call, request)
             response = self._transport.handle_request(request)
         except BaseException as error:
             call.__exit__(type(error), error, error.__traceback__)
             raise
+        finally:
+            # Whoever sends it again, or goes on from it, has all of the time.
+            request.extensions = extensions
         look = _reported(call, request, response)
         assert isinstance(response.stream, httpx.SyncByteStream)
         body = _Guarded(response.stream, call, look)
@@ -96,6 +132,7 @@ class _Guarded(httpx.SyncByteStream):
                     look.end()
                     self._call.ended()
                 else:
+                    _in_time(self._call)
                     look.take(part)
                     self._ahead.append(part)
             _looked(self._call, look)
@@ -114,6 +151,7 @@ class _Guarded(httpx.SyncByteStream):
             while self._ahead:
                 yield self._ahead.popleft()
             for part in self._rest:
+                _in_time(self._call)
                 if self._look is not None:
                     self._look.take(part)
                 yield part
@@ -141,23 +179,33 @@ class AsyncGuardedTransport(httpx.AsyncBaseTransport):
         *,
         target: Callable[[httpx.Request], str | Target] = lambda request: request.url.host,
         limit: float | None = None,
+        fingerprint: Callable[[httpx.Request], int | None] = fingerprint_of,
     ) -> None:
         """As :class:`GuardedTransport`."""
         self._guard = guard
         self._transport = transport or httpx.AsyncHTTPTransport()
         self._target = target
         self._limit = limit
+        self._fingerprint = fingerprint
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         call = self._guard.call(
-            self._target(request), limit=self._limit, idempotent=request.method in _IDEMPOTENT
+            self._target(request),
+            limit=self._limit,
+            fingerprint=self._fingerprint(request),
+            idempotent=request.method in _IDEMPOTENT,
         )
         await call.__aenter__()
+        extensions = request.extensions
         try:
+            request.extensions = _hurried(call, request)
             response = await self._transport.handle_async_request(request)
         except BaseException as error:
             await call.__aexit__(type(error), error, error.__traceback__)
             raise
+        finally:
+            # Whoever sends it again, or goes on from it, has all of the time.
+            request.extensions = extensions
         look = _reported(call, request, response)
         assert isinstance(response.stream, httpx.AsyncByteStream)
         body = _AsyncGuarded(response.stream, call, look)
@@ -193,6 +241,7 @@ class _AsyncGuarded(httpx.AsyncByteStream):
                     look.end()
                     self._call.ended()
                 else:
+                    _in_time(self._call)
                     look.take(part)
                     self._ahead.append(part)
             _looked(self._call, look)
@@ -211,6 +260,7 @@ class _AsyncGuarded(httpx.AsyncByteStream):
             while self._ahead:
                 yield self._ahead.popleft()
             async for part in self._rest:
+                _in_time(self._call)
                 if self._look is not None:
                     self._look.take(part)
                 yield part
@@ -226,6 +276,28 @@ class _AsyncGuarded(httpx.AsyncByteStream):
         finally:
             _looked(self._call, self._look)
             await self._call.__aexit__(None, None, None)
+
+
+def _hurried(call: Report, request: httpx.Request) -> dict[str, Any]:
+    """The extensions of a request, with no time limit longer than the policy lets it last."""
+    total = call.total
+    if total is None:
+        return request.extensions
+    given = request.extensions.get("timeout", {})
+    limits = {name: given.get(name) for name in _LIMITS}
+    shortened = {
+        name: total if limit is None else min(limit, total) for name, limit in limits.items()
+    }
+    return {**request.extensions, "timeout": shortened}
+
+
+def _in_time(call: Report) -> None:
+    """Breaks an answer off that takes longer than the policy lets it last."""
+    left = call.left
+    if left is not None and left <= 0:
+        cause = f"the answer to a probe is to take {call.total} s at most"
+        call.failure("total-timeout", cause)
+        raise httpx.ReadTimeout(cause)
 
 
 def _reported(

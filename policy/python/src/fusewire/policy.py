@@ -13,28 +13,34 @@ import os
 import threading
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from .component import Component, Imports, Instance, NoStore
 from .contract import (
+    NO_LIMITS,
+    NO_TIMING,
     Admission,
     Context,
     Description,
     DomainState,
     Ending,
     Event,
+    Fact,
     Observation,
+    Order,
     OverrideOrder,
     Permit,
     Problem,
     Progress,
     Step,
     Target,
+    Timing,
     Verdict,
     Wanted,
 )
-from .errors import ConfigurationError, InvalidOrder, OrderFailed, PolicyFault
+from .errors import ConfigurationError, InvalidOrder, NotOffered, OrderFailed, PolicyFault
 from .store import MemoryStore, Store
+from .store.local import Change, with_own_keys
 from .tape import Tape
 
 DEFAULT_PREFIX = "fusewire"
@@ -48,6 +54,13 @@ Configuration = str | Mapping[str, Any]
 """A configuration, as JSON or as what JSON would be read to."""
 
 
+class Question(NamedTuple):
+    """An export that may touch the store, and its arguments."""
+
+    export: str
+    arguments: dict[str, Any]
+
+
 class BasePolicy:
     """A component with a configuration and a store: what both kinds of policy share."""
 
@@ -56,9 +69,13 @@ class BasePolicy:
         configuration: Configuration,
         component: Component | bytes | str | os.PathLike[str] | None,
         prefix: str,
+        store: Any,
     ) -> None:
         self.component = loaded(component)
         self.prefix = prefix
+        self._kept = with_own_keys(store, prefix)
+        self._has_attempts = self.component.exports("attempts")
+        self._has_operator = self.component.exports("operator")
         self._configuration = text(configuration)
         self._spare: deque[Instance] = deque()
         self._spare.append(self._instantiate())
@@ -68,6 +85,10 @@ class BasePolicy:
     def faults(self) -> int:
         """How often the policy trapped, ran for too long, or broke its contract."""
         return self._faults.value
+
+    def changes_of_mode(self) -> list[Change]:
+        """How the store has come and gone since this was last asked."""
+        return self._kept.changes_of_mode()
 
     def describe(self) -> Description:
         """Who this policy is."""
@@ -88,6 +109,40 @@ class BasePolicy:
         if not self.component.exports("evidence"):
             return WANTED_BY_DEFAULT.copy()
         return cast(Wanted, self._run("evidence.wanted", NoStore(), {"target": target}))
+
+    def to_admit(self, target: Target, context: Context) -> Question:
+        """What is asked before a call: of a policy that was built before the contract knew
+        ``attempts``, ``breaker`` instead."""
+        interface = "attempts" if self._has_attempts else "breaker"
+        return Question(f"{interface}.admit", {"target": target, "context": context})
+
+    def to_settle(
+        self, permit: Permit, ending: Ending, context: Context, timing: Timing = NO_TIMING
+    ) -> Question:
+        """What is told after a call; an older policy is told no latency."""
+        arguments = {"permit": permit, "ending": ending, "context": context}
+        if not self._has_attempts:
+            return Question("breaker.settle", arguments)
+        return Question("attempts.settle", {**arguments, "timing": timing})
+
+    def to_overdue(self, permit: Permit, context: Context) -> Question:
+        """What is told of a call that is still under way."""
+        return Question("attempts.overdue", {"permit": permit, "context": context})
+
+    def to_order(self, domain: str, order: Order | None, context: Context) -> Question:
+        """How an order is given. Raises :class:`NotOffered` for a share of enforcement that an
+        older policy knows nothing of."""
+        given: dict[str, Any] | None = None if order is None else dict(order)
+        if not self._has_operator and given is not None and given.pop("enforce-percent", 0):
+            raise NotOffered("the policy enforces all refusals or none: it knows no share of them")
+        export = "operator.set-order" if self._has_operator else "breaker.set-override"
+        return Question(export, {"domain": domain, "order": given, "context": context})
+
+    def to_explain(self, domain: str, context: Context) -> Question:
+        """How it is asked why a domain stands as it does."""
+        if not self._has_operator:
+            raise NotOffered("the policy explains no domain: `inspect` has what it tells")
+        return Question("operator.explain", {"domain": domain, "context": context})
 
     def _run(self, export: str, imports: Imports, arguments: Mapping[str, Any]) -> Any:
         """Calls an export once. See :meth:`Instance.call`."""
@@ -146,18 +201,23 @@ class Policy(BasePolicy):
         """``store`` is by default one in this process. ``component`` is one that is compiled, its
         bytes or its path; by default the one that the package has with it. ``prefix`` is what every
         key begins with: the same as in the configuration."""
-        super().__init__(configuration, component, prefix)
         self.store: Store = MemoryStore() if store is None else store
+        super().__init__(configuration, component, prefix, self.store)
 
     def admit(self, target: Target, context: Context) -> Admission:
         """Asks whether a call to this target may be made now."""
-        answer = self.ask("breaker.admit", {"target": target, "context": context})
-        return cast(Admission, answer["ok"])
+        return admission(self.ask(*self.to_admit(target, context)))
 
-    def settle(self, permit: Permit, ending: Ending, context: Context) -> list[Event]:
+    def overdue(self, permit: Permit, context: Context) -> list[Event]:
+        """Tells that a call is still under way ``limits["overdue-ms"]`` after it was admitted."""
+        return cast("list[Event]", self.ask(*self.to_overdue(permit, context))["ok"])
+
+    def settle(
+        self, permit: Permit, ending: Ending, context: Context, timing: Timing = NO_TIMING
+    ) -> list[Event]:
         """Tells how a call ended that was admitted under this permit."""
-        arguments = {"permit": permit, "ending": ending, "context": context}
-        return cast("list[Event]", self.ask("breaker.settle", arguments)["ok"])
+        question = self.to_settle(permit, ending, context, timing)
+        return cast("list[Event]", self.ask(*question)["ok"])
 
     def inspect(self, target: Target, context: Context) -> list[DomainState]:
         """Reads the state of the target's domains."""
@@ -174,6 +234,21 @@ class Policy(BasePolicy):
         arguments = {"domain": domain, "order": order, "context": context}
         return ordered(self.ask("breaker.set-override", arguments))
 
+    def set_order(self, domain: str, order: Order | None, context: Context) -> list[Event]:
+        """As :meth:`set_override`, and a share of the refusals may be enforced.
+
+        Raises :class:`NotOffered` for that where the policy is an older one.
+        """
+        return ordered(self.ask(*self.to_order(domain, order, context)))
+
+    def explain(self, domain: str, context: Context) -> list[Fact]:
+        """Tells why a domain stands as it does, the most important first.
+
+        Raises :class:`InvalidOrder` for what is no domain, :class:`OrderFailed` where the store
+        does not answer, :class:`NotOffered` where the policy is an older one.
+        """
+        return explained(self.ask(*self.to_explain(domain, context)))
+
     def next(self, progress: Progress, verdict: Verdict, context: Context) -> Step:
         """Decides the next step after an attempt."""
         arguments = {"progress": progress, "verdict": verdict, "context": context}
@@ -181,7 +256,7 @@ class Policy(BasePolicy):
 
     def ask(self, export: str, arguments: Mapping[str, Any]) -> Any:
         """Calls an export that may touch the store, and answers its result as it is."""
-        return self._run_on(Tape(self.store, self.prefix), export, arguments)
+        return self._run_on(Tape(self._kept, self.prefix), export, arguments)
 
 
 class Counter:
@@ -216,10 +291,24 @@ def _is_suspended(answer: Any) -> bool:
     return isinstance(error, dict) and ("answered" in error or "suspended" in error)
 
 
+def admission(answer: Any) -> Admission:
+    """What an `admit` answered: an older policy sets no limits."""
+    return cast(Admission, {"limits": NO_LIMITS.copy(), **answer["ok"]})
+
+
 def ordered(answer: Any) -> list[Event]:
-    """The events of a `set-override`, or its error raised."""
+    """The events of an order, or its error raised."""
+    return cast("list[Event]", _carried_out(answer))
+
+
+def explained(answer: Any) -> list[Fact]:
+    """The facts of an `explain`, or its error raised."""
+    return cast("list[Fact]", _carried_out(answer))
+
+
+def _carried_out(answer: Any) -> Any:
     if "ok" in answer:
-        return cast("list[Event]", answer["ok"])
+        return answer["ok"]
     error = answer["err"]
     if isinstance(error, dict) and "invalid" in error:
         raise InvalidOrder(error["invalid"])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .contract import (
+    NO_LIMITS,
     Admission,
     Field,
     Observation,
@@ -14,6 +15,7 @@ from .contract import (
     Refusal,
     Response,
     Target,
+    Timing,
     Verdict,
     target,
 )
@@ -65,6 +67,7 @@ class Report:
         self._target = target(to) if isinstance(to, str) else to
         self._facts = facts
         self._permit: Permit | None = None
+        self._limits = NO_LIMITS
         self._began = 0.0
         self._ended = 0.0
         self._response: Response | None = None
@@ -73,9 +76,27 @@ class Report:
 
     @property
     def probe(self) -> bool:
-        """Whether this call is the fleet's probe of a provider that was down: give it a shorter
-        time limit, and do not make it twice."""
+        """Whether this call is the fleet's probe of a provider that was down: do not make it
+        twice."""
         return self._permit is not None and self._permit["probe"]
+
+    @property
+    def limit(self) -> float | None:
+        """The longest that this call may last, in s: what the caller has said, and for a probe what
+        the policy leaves it of that. ``None``: no limit is known."""
+        known = [limit for limit in (self._facts.limit, self.total) if limit is not None]
+        return min(known, default=None)
+
+    @property
+    def total(self) -> float | None:
+        """The longest that the policy lets this call last, in s; ``None``: it does not say."""
+        return _seconds(self._limits["total-ms"])
+
+    @property
+    def left(self) -> float | None:
+        """What is left of :attr:`total`, in s; zero or less once it is over."""
+        total = self.total
+        return None if total is None else self._began + total - time.monotonic()
 
     def response(
         self,
@@ -139,10 +160,20 @@ class Report:
         if "refused" in decision:
             raise Refused(decision["refused"])
         self._permit = decision["allowed"]
+        self._limits = admission["limits"]
 
     def _take_permit(self) -> Permit | None:
         permit, self._permit = self._permit, None
         return permit
+
+    @property
+    def _overdue_after(self) -> float | None:
+        """After how many s it is told that the call is still under way."""
+        return None if self._permit is None else _seconds(self._limits["overdue-ms"])
+
+    def _timing(self, seen: Observation | None, overdue: bool) -> Timing:
+        """How long the call took; ``overdue``: whether that was told meanwhile."""
+        return {"latency-ms": None if seen is None else seen["latency-ms"], "overdue": overdue}
 
     def _observation(self, now_ms: int) -> Observation | None:
         """What was seen of the call; ``None``: nothing."""
@@ -182,6 +213,10 @@ def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return str(value).encode(errors="replace").decode()
+
+
+def _seconds(span_ms: int | None) -> float | None:
+    return None if span_ms is None else span_ms / 1000
 
 
 def ms(seconds: float | None) -> int | None:

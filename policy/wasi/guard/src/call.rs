@@ -1,5 +1,7 @@
 //! One request: asking, forwarding, telling.
 
+use std::cell::OnceCell;
+
 use crate::bindings::fusewire::policy::breaker::{self, Context, Decision, Ending, Permit};
 use crate::bindings::fusewire::policy::classifier::{
     self, Field, Media, Observation, Response, Target, TransportFailure,
@@ -35,7 +37,7 @@ pub(crate) fn handle(request: IncomingRequest, out: ResponseOutparam) {
         },
         permit: None,
         method: request.method(),
-        instance: format!("{:016x}", get_random_u64()),
+        instance: settings.instance.clone().unwrap_or_else(own_name),
         began_ns: monotonic_clock::now(),
         settings,
     };
@@ -51,6 +53,15 @@ pub(crate) fn handle(request: IncomingRequest, out: ResponseOutparam) {
     }
 }
 
+/// This instance's own name: the same for all requests that it serves, be it one or many.
+fn own_name() -> String {
+    thread_local! {
+        static NAME: OnceCell<String> = const { OnceCell::new() };
+    }
+    let name = || format!("{:016x}", get_random_u64());
+    NAME.with(|held| held.get_or_init(name).clone())
+}
+
 /// A call that is under way.
 struct Call {
     settings: Settings,
@@ -58,7 +69,7 @@ struct Call {
     /// None: it was let through without one.
     permit: Option<Permit>,
     method: Method,
-    /// Who asks, in the fleet. An instance is there for this one request, and so is its name.
+    /// Who asks, in the fleet.
     instance: String,
     began_ns: u64,
 }

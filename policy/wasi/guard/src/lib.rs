@@ -2,8 +2,8 @@
 //! on to the service where it may, and tells the policy how it went. Bodies stream through, in both
 //! directions.
 //!
-//! It knows no rule of the policy, and keeps nothing from one request to the next: a host may give
-//! each request an instance of its own. What is remembered is in the policy's store.
+//! It knows no rule of the policy, and keeps nothing but its name from one request to the next: a host
+//! may give each request an instance of its own. What is remembered is in the policy's store.
 //!
 //! | module | subject |
 //! |---|---|

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `FUSEWIRE_UPSTREAM` | the service's URL, such as `http://10.0.0.7:8080/api`; paths are added to it |
 //! | `FUSEWIRE_PROVIDER` | the service's name to the policy; if not said, the URL's authority |
+//! | `FUSEWIRE_INSTANCE` | who this guard is in the fleet; if not said, each instance has a name of its own |
 //! | `FUSEWIRE_POLICY` | the policy's configuration, a JSON text; if not said, `{}` |
 //! | `FUSEWIRE_CONNECT_MS`, `FUSEWIRE_READ_MS`, `FUSEWIRE_TOTAL_MS`, `FUSEWIRE_PROBE_MS` | time limits: to connect (2000), from one byte to the next (4000), in all (8000), in all for a probe (half of that) |
 //! | `FUSEWIRE_BODY_BYTES` | how much of the beginning of an answer's body the policy is shown (65536, which is the most); 0: nothing |
@@ -22,6 +23,8 @@ const BODY_MAX_BYTES: usize = 65_536;
 pub(crate) struct Settings {
     pub(crate) upstream: Upstream,
     pub(crate) provider: String,
+    /// Who this guard is in the fleet; `None`: each instance has a name of its own.
+    pub(crate) instance: Option<String>,
     pub(crate) policy: String,
     pub(crate) limits: Limits,
     /// How much of the beginning of an answer's body the policy is shown, in bytes.
@@ -74,6 +77,15 @@ impl Settings {
                 ));
             }
         };
+        let instance = told("FUSEWIRE_INSTANCE");
+        // `wit/package.wit`, "Units and names".
+        let is_name =
+            |id: &str| (1..=128).contains(&id.len()) && !id.contains(|c: char| c.is_control());
+        if instance.is_some_and(|id| !is_name(id)) {
+            return Err(
+                "FUSEWIRE_INSTANCE is no name: give 1 to 128 bytes, such as guard-1".into(),
+            );
+        }
         let url = told("FUSEWIRE_UPSTREAM")
             .ok_or("FUSEWIRE_UPSTREAM is not set: give the service's URL")?;
         let upstream = Upstream::of(url)?;
@@ -83,6 +95,7 @@ impl Settings {
                 .unwrap_or(&upstream.authority)
                 .to_owned(),
             upstream,
+            instance: instance.map(str::to_owned),
             policy: told("FUSEWIRE_POLICY").unwrap_or("{}").to_owned(),
             limits: Limits {
                 connect_ms: ms("FUSEWIRE_CONNECT_MS", 2_000)?,
@@ -137,7 +150,7 @@ mod tests {
         let settings = of(&[("FUSEWIRE_UPSTREAM", "http://10.0.0.7:8080/api/")]).unwrap();
         assert_eq!(settings.provider, "10.0.0.7:8080");
         assert_eq!(settings.upstream.base, "/api");
-        assert_eq!(settings.policy, "{}");
+        assert_eq!((settings.policy.as_str(), settings.instance), ("{}", None));
         assert_eq!(
             (settings.limits.total_ms, settings.limits.probe_ms),
             (8_000, 4_000)
@@ -164,6 +177,10 @@ mod tests {
         ] {
             let error = of(&[("FUSEWIRE_UPSTREAM", url)]).err().unwrap();
             assert!(error.contains("write a URL"), "{url}: {error}");
+        }
+        for id in ["", "two\nlines"] {
+            let error = of(&[("FUSEWIRE_UPSTREAM", "http://a"), ("FUSEWIRE_INSTANCE", id)]);
+            assert!(error.err().unwrap().contains("such as guard-1"), "{id:?}");
         }
         for ms in ["0", "-1", "1s", ""] {
             let error = of(&[("FUSEWIRE_UPSTREAM", "http://a"), ("FUSEWIRE_READ_MS", ms)]);

@@ -10,6 +10,7 @@ use super::import::{self, Values};
 use super::stage;
 use crate::bucket::Failure;
 use crate::keyvalue::KeyValue;
+use crate::own::{Own, is_own};
 
 pub(super) struct Adapter;
 
@@ -22,6 +23,7 @@ type Store = KeyValue<Values, fn() -> u64>;
 thread_local! {
     // Opened once an instance: a host may give another bucket each time.
     static STORE: OnceCell<Store> = const { OnceCell::new() };
+    static OWN: KeyValue<Own, fn() -> u64> = KeyValue::new(Own::default(), super::now_ms);
 }
 
 fn with<T>(operation: impl FnOnce(&Store) -> Result<T, StoreError>) -> Result<T, Error> {
@@ -57,7 +59,14 @@ impl Guest for Adapter {
     fn get(keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, Error> {
         #[cfg(feature = "drive")]
         stage::enter(keys.iter().map(String::as_str)).map_err(error)?;
-        with(|store| store.get(&keys))
+        let (own, shared): (Vec<String>, Vec<String>) =
+            keys.iter().cloned().partition(|key| is_own(key));
+        let shared = match shared.is_empty() {
+            true => Vec::new(),
+            false => with(|store| store.get(&shared))?,
+        };
+        let own = OWN.with(|store| store.get(&own)).map_err(error)?;
+        Ok(joined(keys.iter().map(|key| is_own(key)), own, shared))
     }
 
     fn swap(
@@ -70,7 +79,12 @@ impl Guest for Adapter {
         stage::enter([key.as_str()]).map_err(error)?;
         #[cfg(feature = "drive")]
         let ttl_ms = stage::lifetime(ttl_ms);
-        with(|store| store.swap(&key, expected.as_deref(), replacement.as_deref(), ttl_ms))
+        let (expected, replacement) = (expected.as_deref(), replacement.as_deref());
+        if is_own(&key) {
+            let swapped = OWN.with(|store| store.swap(&key, expected, replacement, ttl_ms));
+            return swapped.map_err(error);
+        }
+        with(|store| store.swap(&key, expected, replacement, ttl_ms))
     }
 
     fn count(windows: Vec<Window>) -> Result<Vec<Tally>, Error> {
@@ -79,9 +93,25 @@ impl Guest for Adapter {
         stage::enter(windows.iter().map(|window| window.key.as_str())).map_err(error)?;
         #[cfg(feature = "drive")]
         let windows = stage::bent(windows);
-        let tallies = with(|store| store.count(&windows))?;
+        let places: Vec<bool> = windows.iter().map(|window| is_own(&window.key)).collect();
+        let (own, shared): (Vec<core::Window>, Vec<core::Window>) =
+            windows.into_iter().partition(|window| is_own(&window.key));
+        let shared = match shared.is_empty() {
+            true => Vec::new(),
+            false => with(|store| store.count(&shared))?,
+        };
+        let own = OWN.with(|store| store.count(&own)).map_err(error)?;
+        let tallies = joined(places.into_iter(), own, shared);
         Ok(tallies.into_iter().map(tally).collect())
     }
+}
+
+/// Answers in the order of what was asked for.
+fn joined<T>(is_own: impl Iterator<Item = bool>, own: Vec<T>, shared: Vec<T>) -> Vec<T> {
+    let (mut own, mut shared) = (own.into_iter(), shared.into_iter());
+    is_own
+        .filter_map(|is_own| if is_own { own.next() } else { shared.next() })
+        .collect()
 }
 
 fn window(from: Window) -> core::Window {

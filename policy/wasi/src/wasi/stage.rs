@@ -7,6 +7,7 @@ use fusewire_core::store::{StoreError, Window};
 
 use super::bindings::exports::fusewire::wasi::stage::Guest;
 use super::exports::Adapter;
+use crate::own::is_own;
 
 /// How long everything lives that a policy writes in a scenario, in ms, whatever it asks for: time
 /// in a scenario is not real.
@@ -55,7 +56,7 @@ impl Guest for Adapter {
 }
 
 /// Lets an operation on these keys through, or not.
-pub(super) fn enter<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
+pub(super) fn enter<'a>(keys: impl IntoIterator<Item = &'a str> + Clone) -> Result<(), StoreError> {
     STAGE.with_borrow_mut(|stage| {
         if stage.passed_by {
             return Ok(());
@@ -64,6 +65,7 @@ pub(super) fn enter<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<(), S
             let rest = key.strip_prefix(stage.prefix.as_str());
             !rest.is_some_and(|rest| rest.starts_with(':'))
         };
+        let own_alone = keys.clone().into_iter().all(is_own);
         if let Some(key) = keys.into_iter().find(foreign) {
             let prefix = &stage.prefix;
             return Err(StoreError::Refused(format!(
@@ -71,7 +73,7 @@ pub(super) fn enter<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<(), S
             )));
         }
         stage.operations = stage.operations.saturating_add(1);
-        if stage.down {
+        if stage.down && !own_alone {
             return Err(StoreError::Unavailable);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The policy's exports: the core's answers, under its own version.
 
 use fusewire_policy_bindings::Core;
+use fusewire_policy_bindings::contract::exports::fusewire::policy::attempts::{self, Timing};
 use fusewire_policy_bindings::contract::exports::fusewire::policy::breaker::{
     self, Admission, Context, DomainState, Ending, Event, OverrideError, OverrideOrder, Permit,
     Suspended,
@@ -12,6 +13,7 @@ use fusewire_policy_bindings::contract::exports::fusewire::policy::evidence::{se
 use fusewire_policy_bindings::contract::exports::fusewire::policy::lifecycle::{
     self, Description, Problem,
 };
+use fusewire_policy_bindings::contract::exports::fusewire::policy::operator::{self, Fact, Order};
 use fusewire_policy_bindings::contract::exports::fusewire::policy::planner::{
     self, Progress, Step,
 };
@@ -76,6 +78,39 @@ impl breaker::Guest for Ahead {
         context: Context,
     ) -> Result<Vec<Event>, OverrideError> {
         <Inner as breaker::Guest>::set_override(domain, order, context)
+    }
+}
+
+impl attempts::Guest for Ahead {
+    fn admit(target: Target, context: Context) -> Result<attempts::Admission, Suspended> {
+        <Inner as attempts::Guest>::admit(target, context)
+    }
+
+    fn overdue(permit: Permit, context: Context) -> Result<Vec<attempts::Event>, Suspended> {
+        <Inner as attempts::Guest>::overdue(permit, context)
+    }
+
+    fn settle(
+        permit: Permit,
+        ending: Ending,
+        timing: Timing,
+        context: Context,
+    ) -> Result<Vec<attempts::Event>, Suspended> {
+        <Inner as attempts::Guest>::settle(permit, ending, timing, context)
+    }
+}
+
+impl operator::Guest for Ahead {
+    fn set_order(
+        domain: String,
+        order: Option<Order>,
+        context: Context,
+    ) -> Result<Vec<attempts::Event>, OverrideError> {
+        <Inner as operator::Guest>::set_order(domain, order, context)
+    }
+
+    fn explain(domain: String, context: Context) -> Result<Vec<Fact>, OverrideError> {
+        <Inner as operator::Guest>::explain(domain, context)
     }
 }
 

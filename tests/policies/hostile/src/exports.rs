@@ -1,5 +1,6 @@
 //! The policy's exports, each with its misbehaviours before the core's answer.
 
+use fusewire_policy_bindings::contract::exports::fusewire::policy::attempts::{self, Timing};
 use fusewire_policy_bindings::contract::exports::fusewire::policy::breaker::{
     self, Admission, Context, DomainState, Ending, Event, OverrideError, OverrideOrder, Permit,
     Suspended,
@@ -11,6 +12,7 @@ use fusewire_policy_bindings::contract::exports::fusewire::policy::evidence::{se
 use fusewire_policy_bindings::contract::exports::fusewire::policy::lifecycle::{
     self, Description, Problem,
 };
+use fusewire_policy_bindings::contract::exports::fusewire::policy::operator::{self, Fact, Order};
 use fusewire_policy_bindings::contract::exports::fusewire::policy::planner::{
     self, Progress, Step,
 };
@@ -103,57 +105,66 @@ impl evidence::Guest for Hostile {
     }
 }
 
+/// What it does when it is asked for admission, whichever way; `None`: it behaves.
+fn misbehave(target: &Target, context: &Context) -> Result<Option<Admission>, Suspended> {
+    let target = target.clone();
+    let now_ms = context.now_ms;
+    let foreign = Target {
+        provider: "somebody-else".into(),
+        ..target.clone()
+    };
+    match mode::told() {
+        Mode::TrapOnFirstAdmit => harm::trap(),
+        Mode::TrapOnThousandthAdmit if harm::count_admission() >= 1_000 => harm::trap(),
+        Mode::TrapOnceInAThousand if context.entropy.is_multiple_of(1_000) => harm::trap(),
+        Mode::EndlessAdmit => harm::forever(),
+        Mode::Leak => harm::leak(),
+        Mode::Recursion => {
+            return Err(Suspended {
+                answered: harm::recurse(0) as u32,
+            });
+        }
+        Mode::RefusesAll => return Ok(Some(harm::refused(&target, now_ms))),
+        Mode::AllowsAll => {
+            let token = harm::uncounted(&target);
+            return Ok(Some(harm::allowed(target, token, now_ms)));
+        }
+        Mode::ForeignKeys => harm::touch_foreign_keys()?,
+        Mode::ThousandOperations => harm::ask_again_and_again()?,
+        Mode::LongerEachRun => harm::run_longer_each_time()?,
+        Mode::ManyKeys => harm::ask_for_all()?,
+        Mode::ForgetsWhatItAsked => harm::ask_something_else()?,
+        Mode::SuspendsForNothing => return Err(harm::wait_for_nothing()),
+        Mode::AliasedEvents => {
+            let token = harm::uncounted(&target);
+            return Ok(Some(Admission {
+                events: harm::aliased_events(now_ms),
+                ..harm::allowed(target, token, now_ms)
+            }));
+        }
+        Mode::ForeignEvents => {
+            let token = harm::uncounted(&target);
+            return Ok(Some(Admission {
+                events: vec![harm::foreign_event(now_ms)],
+                ..harm::allowed(target, token, now_ms)
+            }));
+        }
+        Mode::LongPermit => return Ok(Some(harm::allowed(target, "x".repeat(8 << 10), now_ms))),
+        Mode::ForeignPermit => {
+            let token = harm::uncounted(&foreign);
+            return Ok(Some(harm::allowed(foreign, token, now_ms)));
+        }
+        _ => {}
+    }
+    Ok(None)
+}
+
 impl breaker::Guest for Hostile {
     fn admit(target: Target, context: Context) -> Result<Admission, Suspended> {
-        let now_ms = context.now_ms;
-        let foreign = Target {
-            provider: "somebody-else".into(),
-            ..target.clone()
-        };
-        match mode::told() {
-            Mode::TrapOnFirstAdmit => harm::trap(),
-            Mode::TrapOnThousandthAdmit if harm::count_admission() >= 1_000 => harm::trap(),
-            Mode::TrapOnceInAThousand if context.entropy.is_multiple_of(1_000) => harm::trap(),
-            Mode::EndlessAdmit => harm::forever(),
-            Mode::Leak => harm::leak(),
-            Mode::Recursion => {
-                return Err(Suspended {
-                    answered: harm::recurse(0) as u32,
-                });
-            }
-            Mode::RefusesAll => return Ok(harm::refused(&target, now_ms)),
-            Mode::AllowsAll => {
-                let token = harm::uncounted(&target);
-                return Ok(harm::allowed(target, token, now_ms));
-            }
-            Mode::ForeignKeys => harm::touch_foreign_keys()?,
-            Mode::ThousandOperations => harm::ask_again_and_again()?,
-            Mode::LongerEachRun => harm::run_longer_each_time()?,
-            Mode::ManyKeys => harm::ask_for_all()?,
-            Mode::ForgetsWhatItAsked => harm::ask_something_else()?,
-            Mode::SuspendsForNothing => return Err(harm::wait_for_nothing()),
-            Mode::AliasedEvents => {
-                let token = harm::uncounted(&target);
-                return Ok(Admission {
-                    events: harm::aliased_events(now_ms),
-                    ..harm::allowed(target, token, now_ms)
-                });
-            }
-            Mode::ForeignEvents => {
-                let token = harm::uncounted(&target);
-                return Ok(Admission {
-                    events: vec![harm::foreign_event(now_ms)],
-                    ..harm::allowed(target, token, now_ms)
-                });
-            }
-            Mode::LongPermit => return Ok(harm::allowed(target, "x".repeat(8 << 10), now_ms)),
-            Mode::ForeignPermit => {
-                let token = harm::uncounted(&foreign);
-                return Ok(harm::allowed(foreign, token, now_ms));
-            }
-            _ => {}
+        match misbehave(&target, &context)? {
+            Some(admission) => Ok(admission),
+            None => <Good as breaker::Guest>::admit(target, context),
         }
-        <Good as breaker::Guest>::admit(target, context)
     }
 
     fn settle(permit: Permit, ending: Ending, context: Context) -> Result<Vec<Event>, Suspended> {
@@ -170,6 +181,50 @@ impl breaker::Guest for Hostile {
         context: Context,
     ) -> Result<Vec<Event>, OverrideError> {
         <Good as breaker::Guest>::set_override(domain, order, context)
+    }
+}
+
+impl attempts::Guest for Hostile {
+    fn admit(target: Target, context: Context) -> Result<attempts::Admission, Suspended> {
+        if let Some(admission) = misbehave(&target, &context)? {
+            return Ok(harm::without_limits(admission));
+        }
+        let admission = <Good as attempts::Guest>::admit(target, context)?;
+        Ok(match mode::told() {
+            Mode::NoTime => harm::without_time(admission),
+            _ => admission,
+        })
+    }
+
+    fn overdue(permit: Permit, context: Context) -> Result<Vec<attempts::Event>, Suspended> {
+        <Good as attempts::Guest>::overdue(permit, context)
+    }
+
+    fn settle(
+        permit: Permit,
+        ending: Ending,
+        timing: Timing,
+        context: Context,
+    ) -> Result<Vec<attempts::Event>, Suspended> {
+        <Good as attempts::Guest>::settle(permit, ending, timing, context)
+    }
+}
+
+impl operator::Guest for Hostile {
+    fn set_order(
+        domain: String,
+        order: Option<Order>,
+        context: Context,
+    ) -> Result<Vec<attempts::Event>, OverrideError> {
+        <Good as operator::Guest>::set_order(domain, order, context)
+    }
+
+    fn explain(domain: String, context: Context) -> Result<Vec<Fact>, OverrideError> {
+        match mode::told() {
+            Mode::ManyFacts => Ok(harm::many_facts()),
+            Mode::LongFact => Ok(vec![harm::long_fact()]),
+            _ => <Good as operator::Guest>::explain(domain, context),
+        }
     }
 }
 

@@ -6,9 +6,11 @@ use std::hint::black_box;
 use fusewire_core::config::Config;
 use fusewire_core::store::{KeyValue, StoreError, Window};
 use fusewire_policy_bindings::HostStore;
+use fusewire_policy_bindings::contract::exports::fusewire::policy::attempts;
 use fusewire_policy_bindings::contract::exports::fusewire::policy::breaker::{
     Admission, Decision, Event, EventKind, Permit, Refusal, RefusalReason, Suspended, Target,
 };
+use fusewire_policy_bindings::contract::exports::fusewire::policy::operator::Fact;
 
 use crate::mode::{self, Mode};
 
@@ -200,6 +202,60 @@ pub(crate) fn uncounted(target: &Target) -> String {
     let parts = [target.account.is_some(), target.operation.is_some()];
     let parts = parts.into_iter().filter(|part| *part).count();
     vec!["x"; 1 + parts].join(",")
+}
+
+/// The same admission in the words of `attempts`.
+pub(crate) fn without_limits(admission: Admission) -> attempts::Admission {
+    let kind = |kind| match kind {
+        EventKind::Transition(transition) => attempts::EventKind::Transition(transition),
+        EventKind::Probe(outcome) => attempts::EventKind::Probe(outcome),
+        EventKind::Ignored(reason) => attempts::EventKind::Ignored(reason),
+        EventKind::Ordered(mode) => attempts::EventKind::Ordered(mode),
+        EventKind::Store(why) => attempts::EventKind::Store(why),
+    };
+    let event = |event: Event| attempts::Event {
+        domain: event.domain,
+        at_ms: event.at_ms,
+        kind: kind(event.kind),
+        detail: event.detail,
+    };
+    attempts::Admission {
+        decision: admission.decision,
+        holds_until_ms: admission.holds_until_ms,
+        limits: attempts::Limits {
+            total_ms: None,
+            overdue_ms: None,
+        },
+        events: admission.events.into_iter().map(event).collect(),
+    }
+}
+
+/// The same admission, for a call that may last no time.
+pub(crate) fn without_time(admission: attempts::Admission) -> attempts::Admission {
+    attempts::Admission {
+        limits: attempts::Limits {
+            total_ms: Some(0),
+            overdue_ms: None,
+        },
+        ..admission
+    }
+}
+
+pub(crate) fn many_facts() -> Vec<Fact> {
+    let fact = |n: u32| Fact {
+        subject: format!("fact-{n}"),
+        value: n.to_string(),
+        says: String::new(),
+    };
+    (0..1_000).map(fact).collect()
+}
+
+pub(crate) fn long_fact() -> Fact {
+    Fact {
+        subject: "phase".into(),
+        value: "x".repeat(8 << 10),
+        says: String::new(),
+    }
 }
 
 /// An event of a domain that nobody has asked about.

@@ -106,6 +106,12 @@ modes! {
     RetriesForEver
     /// Whatever came of an attempt, it says to try again in five hundred million years.
     WaitsForEver
+    /// It allows calls, and no time for them.
+    NoTime
+    /// Asked why a domain stands as it does, it tells a thousand facts.
+    ManyFacts
+    /// Asked why a domain stands as it does, it tells a fact whose value is a text of 8 KiB.
+    LongFact
     /// It tells of a domain that nobody asked about, of another each time: whoever counts by domain
     /// never stops growing.
     ForeignEvents

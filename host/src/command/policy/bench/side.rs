@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use fusewire::core::{
-    Context, Decision, Ending, Observation, Permit, Progress, Response, Target, Verdict,
+    Context, Decision, Ending, Observation, Permit, Progress, Response, Target, Timing, Verdict,
 };
 use fusewire::engine::{Answer, Call, Compiled, ComponentEngine, Engine, Limits, Tape};
 use fusewire::policy::Artefact;
@@ -89,7 +89,10 @@ impl Side {
 
     pub(super) fn settle(&self, permit: Permit, verdict: Verdict) -> anyhow::Result<()> {
         let ending = Ending::Judged(verdict);
-        self.run("settle", &Call::Settle(permit, ending, Context::at(NOW, 2)))?;
+        self.run(
+            "settle",
+            &Call::Settle(permit, ending, Timing::default(), Context::at(NOW, 2)),
+        )?;
         Ok(())
     }
 

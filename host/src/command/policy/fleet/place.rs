@@ -1,6 +1,5 @@
 //! Which fleet, and who gives it orders.
 
-use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,8 +10,7 @@ use fusewire::guard::DEFAULT_PREFIX;
 use fusewire::policy::fleet::{Operator, Order};
 use fusewire::store::RedisStore;
 
-/// Where the store's URL may be, so that it is in no list of processes.
-const VARIABLE: &str = "FUSEWIRE_STORE";
+use crate::command::environment;
 
 /// Which fleet: that of a store and a prefix.
 #[derive(Args)]
@@ -32,7 +30,7 @@ pub(super) struct PlaceArgs {
 /// Who gives an order.
 #[derive(Args)]
 pub(super) struct ByArgs {
-    /// Who gives the order; USER@HOST of the environment where left out
+    /// Who gives the order; where left out, the environment variable FUSEWIRE_WHO, or else USER@HOST
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }
@@ -57,9 +55,10 @@ impl PlaceArgs {
 
     fn url_and_prefix(&self) -> anyhow::Result<(String, String)> {
         let Some(file) = &self.config else {
-            let url = self.store.clone().or_else(|| env::var(VARIABLE).ok());
-            let url = url.filter(|url| !url.is_empty()).with_context(|| {
-                format!("where is the fleet's store? --store redis://…, --config fusewire.toml, or {VARIABLE}")
+            let url = self.store.clone().filter(|url| !url.is_empty());
+            let url = url.or_else(environment::store).with_context(|| {
+                let variable = environment::STORE;
+                format!("where is the fleet's store? --store redis://…, --config fusewire.toml, or {variable}")
             })?;
             return Ok((url, self.prefix.clone()));
         };
@@ -75,7 +74,7 @@ impl PlaceArgs {
 
 impl ByArgs {
     pub(super) fn name(&self) -> String {
-        self.by.clone().unwrap_or_else(someone)
+        self.by.clone().unwrap_or_else(environment::someone)
     }
 }
 
@@ -86,21 +85,5 @@ impl SigningArgs {
             note: self.note.clone(),
             canary: None,
         }
-    }
-}
-
-/// Who runs this, as far as the environment says.
-fn someone() -> String {
-    let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
-    let user = set("USER").or_else(|| set("LOGNAME"));
-    let host = set("HOSTNAME").or_else(|| {
-        // A shell need not hand its HOSTNAME on.
-        let name = std::fs::read_to_string("/etc/hostname").ok()?;
-        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
-    });
-    match (user, host) {
-        (Some(user), Some(host)) => format!("{user}@{host}"),
-        (Some(name), None) | (None, Some(name)) => name,
-        (None, None) => "somebody".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fusewire_core::{
     Context, Decision, Ending, KeyValue, Observation, Policy, RefusalReason, Response, StoreError,
-    Tally, Target, Window,
+    Tally, Target, Timing, Window,
 };
 
 use super::{Bench, NOW, adding, count, reading};
@@ -65,7 +65,13 @@ fn one_worker_of_two_holds_the_probe_lease() {
     let seen = Observation::response(Response::status(503), NOW);
     let ending = Ending::Judged(policy.classify(&target, &seen));
     policy
-        .settle(&mut bench.at(NOW), &permit, &ending, &Context::at(NOW, 2))
+        .settle(
+            &mut bench.at(NOW),
+            &permit,
+            &ending,
+            &Timing::default(),
+            &Context::at(NOW, 2),
+        )
         .unwrap();
 
     let later = NOW + 60_000;

@@ -6,6 +6,7 @@ use crate::host::Action;
 
 mod bodies;
 mod strange;
+mod times;
 
 const ROOT: u32 = 1;
 const NOW_NS: u64 = 1_767_225_600_000_000_000;
@@ -134,6 +135,8 @@ fn a_probe_that_passes_closes_it() {
     FakeHost::set(&host.response, &[(":status", "200")]);
     vm.on_log(8);
     vm.on_delete(8);
+    // When the ramp is over.
+    host.now_ns.set(NOW_NS + 12 * SECOND_NS);
     assert!(request(&mut vm, &host, 10, GOOD));
     assert_eq!(
         (

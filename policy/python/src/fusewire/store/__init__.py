@@ -7,6 +7,7 @@ module      subject
 ``memory``  :class:`MemoryStore`: one process
 ``redis``   :class:`RedisStore`: a fleet
 ``aredis``  :class:`AsyncRedisStore`: the same for asyncio
+``local``   around each: what belongs to this process alone
 ``clock``   the fleet's clock
 =========== ==============================================================
 """

@@ -4,10 +4,14 @@ Nothing outlives the process, and no other process sees it: after a ``fork`` eac
 
 An entry whose lifetime is over is absent from that moment on. Its memory is given back later, a
 little with each write, so that no operation ever walks through all entries.
+
+A store may be given a limit. Past it, a new entry takes the place of the one that ends first among
+a few: roughly the one that was written least recently.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import OrderedDict
@@ -21,6 +25,9 @@ from .rules import AMOUNT_MAX, adds, check_count, check_keys, check_swap
 _SWEPT_BY_A_WRITE = 2
 """How many entries each write looks at for one that is gone: the least with which the sweep outruns
 writes that each make a new entry."""
+
+_LOOKED_AT_FOR_ROOM = 8
+"""Among how many entries the one that ends first has to go, where there are too many."""
 
 
 @dataclass
@@ -64,11 +71,12 @@ class _Entry:
 class MemoryStore:
     """A store inside one process, for any number of threads."""
 
-    def __init__(self, clock: Callable[[], int] | None = None) -> None:
+    def __init__(self, clock: Callable[[], int] | None = None, *, most: int | None = None) -> None:
         """``clock`` answers the time in ms since the Unix epoch. By default it is the wall clock as
         it is now, and monotonic time from there on, so that setting the wall clock neither ends nor
-        prolongs a lifetime."""
+        prolongs a lifetime. ``most`` is how many entries there may be; by default any number."""
         self._now = clock or _steady_clock()
+        self._most = most
         self._lock = threading.Lock()
         # In the order in which the sweep looks at them.
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
@@ -139,9 +147,15 @@ class MemoryStore:
     def _put(self, key: str, held: bytes | _Counter, expires: int | None) -> None:
         entry = self._entries.get(key)
         if entry is None:
+            if self._most is not None and len(self._entries) >= self._most:
+                self._make_room()
             self._entries[key] = _Entry(held, expires)
         else:
             entry.held, entry.expires = held, expires
+
+    def _make_room(self) -> None:
+        few = itertools.islice(self._entries, _LOOKED_AT_FOR_ROOM)
+        del self._entries[min(few, key=lambda key: _ends(self._entries[key]))]
 
     def _sweep(self, now: int) -> None:
         """Looks at the next few entries, and gives back the memory of those that are gone."""
@@ -151,6 +165,10 @@ class MemoryStore:
                 del self._entries[key]
             else:
                 self._entries.move_to_end(key)
+
+
+def _ends(entry: _Entry) -> float:
+    return float("inf") if entry.expires is None else entry.expires
 
 
 def _raise(lanes: dict[str, int], name: str, amount: int) -> None:
