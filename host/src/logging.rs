@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use fusewire_core::{Event, EventKind, Phase};
+use fusewire_core::{Event, EventKind, Phase, Transition};
 use tracing::{debug, info, warn};
 use tracing_subscriber::EnvFilter;
 
@@ -60,25 +60,8 @@ impl Observer for TransitionLog {
 fn log_event(event: &Event) {
     let domain = event.domain.as_str();
     match &event.kind {
-        EventKind::Transition(change) if change.after == Phase::Open => warn!(
-            domain,
-            rule = change.rule,
-            until = %moment(change.until_ms),
-            openings = change.openings,
-            "{} -> {}: {}",
-            change.before,
-            change.after,
-            event.detail
-        ),
-        EventKind::Transition(change) => info!(
-            domain,
-            rule = change.rule,
-            openings = change.openings,
-            "{} -> {}: {}",
-            change.before,
-            change.after,
-            event.detail
-        ),
+        EventKind::Transition(change) => log_change(event, change, ""),
+        EventKind::Alone(change) => log_change(event, change, "alone: "),
         EventKind::Ordered(mode) => {
             let mode = mode.map_or("none", fusewire_core::OverrideMode::name);
             info!(domain, order = mode, "{}", event.detail);
@@ -90,29 +73,35 @@ fn log_event(event: &Event) {
             debug!(domain, reason = reason.name(), "ignored: {}", event.detail);
         }
         EventKind::Store(why) => debug!(domain, why, "without the store: {}", event.detail),
-        EventKind::Alone(change) if change.after == Phase::Open => warn!(
-            domain,
-            rule = change.rule,
-            until = %moment(change.until_ms),
-            openings = change.openings,
-            "alone: {} -> {}: {}",
-            change.before,
-            change.after,
-            event.detail
-        ),
-        EventKind::Alone(change) => info!(
-            domain,
-            rule = change.rule,
-            openings = change.openings,
-            "alone: {} -> {}: {}",
-            change.before,
-            change.after,
-            event.detail
-        ),
         EventKind::Held(until_ms) => {
             warn!(domain, until = %moment(*until_ms), "{}", event.detail);
         }
         EventKind::Reshaped => warn!(domain, "{}", event.detail),
+    }
+}
+
+/// A change of phase; `whose` says so where it is not the fleet's.
+fn log_change(event: &Event, change: &Transition, whose: &str) {
+    let Transition {
+        before,
+        after,
+        rule,
+        until_ms,
+        openings,
+    } = change;
+    let (domain, detail) = (event.domain.as_str(), &event.detail);
+    match after {
+        Phase::Open => warn!(
+            domain,
+            rule,
+            until = %moment(*until_ms),
+            openings,
+            "{whose}{before} -> {after}: {detail}"
+        ),
+        _ => info!(
+            domain,
+            rule, openings, "{whose}{before} -> {after}: {detail}"
+        ),
     }
 }
 

@@ -83,6 +83,9 @@ impl Workshop {
             "--package",
             CORE_PACKAGE,
             "--lib",
+            // What is only there for the reference is judged as well.
+            "--features",
+            "reference",
             "--no-run",
             "--message-format",
             "json",

@@ -35,6 +35,28 @@ fn a_short_retry_after_is_waited_for_and_a_long_one_means_down() {
 }
 
 #[test]
+fn each_status_of_a_failing_edge_is_told_apart() {
+    for (status, outcome, retry_same) in [
+        (500, Outcome::Transient, true),
+        (520, Outcome::Transient, true),
+        (521, Outcome::ProviderDown, true),
+        (523, Outcome::ProviderDown, true),
+        (525, Outcome::ProviderDown, false),
+        (526, Outcome::ProviderDown, false),
+        (530, Outcome::ProviderDown, false),
+        (599, Outcome::Transient, true),
+        (600, Outcome::Transient, true),
+    ] {
+        let verdict = judge(status, &[]);
+        assert_eq!(
+            (verdict.outcome, verdict.retry_same, verdict.effect),
+            (outcome, retry_same, Effect::Failure),
+            "{status}"
+        );
+    }
+}
+
+#[test]
 fn a_year_of_retry_after_is_clamped_to_six_hours() {
     assert_eq!(
         judge(503, &[("retry-after", "31536000")]).retry_after_ms,

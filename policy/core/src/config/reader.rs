@@ -547,10 +547,76 @@ mod tests {
     }
 
     #[test]
+    fn what_is_found_is_named_and_nothing_long_or_secret_is_repeated() {
+        let (short, long) = ("x".repeat(40), "x".repeat(41));
+        for (value, named) in [
+            (json!(null), "it is null".to_owned()),
+            (json!(true), "it is true".into()),
+            (json!(7), "it is 7".into()),
+            (json!(u64::MAX), "it is 18446744073709551615".into()),
+            (json!(-7), "it is -7".into()),
+            (json!(0.5), "it is a number with a fraction".into()),
+            (json!(short), format!("it is \"{short}\"")),
+            (json!(long), "it is a long text".into()),
+            (json!([]), "it is a list".into()),
+            (json!({}), "it is a table".into()),
+        ] {
+            assert_eq!(found("it", &value), named);
+        }
+    }
+
+    #[test]
+    fn each_form_is_read_within_its_bounds_and_anything_else_is_a_problem() {
+        let document = json!({
+            "texts": ["a", "b"], "mixed": ["a", 1], "span": "3s", "long": "1h", "flag": false,
+            "half": 0.5, "two": 2.0, "word": "b", "list": [{"n": 4}], "pace": {"n": 5}, "limit": "2s",
+            "off": false, "named": {"x": {"n": 6}}
+        });
+        let root = Reader::root(&document);
+        assert_eq!(root.texts("texts"), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(root.texts("none"), None);
+        assert_eq!(root.texts("mixed"), None);
+        assert_eq!(root.duration_ms_opt("span", 0..=3_000), Some(3_000));
+        assert_eq!(root.duration_ms_opt("long", 0..=3_000), None);
+        assert_eq!(root.duration_ms_opt("none", 0..=3_000), None);
+        assert_eq!(
+            (root.flag("flag", true), root.flag("none", true)),
+            (false, true)
+        );
+        assert_eq!(root.flag_opt("none"), None);
+        assert_eq!(root.number("half", 9.0, 0.0..=1.0, "a share"), 0.5);
+        assert_eq!(root.number_opt("two", 0.0..=1.0, "a share"), None);
+        assert_eq!(root.word("word", &[("a", 1), ("b", 2)], 1), 2);
+        assert_eq!(root.word_opt("none", &[("a", 1)]), None);
+        let list = root.list("list");
+        assert_eq!((list.len(), list[0].whole("n", 0, 0..=9)), (1, 4));
+        assert_eq!(list[0].path("n"), "/list/0/n");
+        let limit = root.duration_ms_or_object("limit", 1, 0..=9_000);
+        assert_eq!(limit.ok(), Some(2_000));
+        let pace = root
+            .duration_ms_or_object("pace", 1, 0..=9_000)
+            .err()
+            .unwrap();
+        assert_eq!(pace.whole("n", 0, 0..=9), 5);
+        assert!(root.object_or_false("off").is_none());
+        assert!(root.object_or_false("none").is_some());
+        let named = root.objects("named");
+        assert_eq!(
+            (named[0].0.as_str(), named[0].1.whole("n", 0, 0..=9)),
+            ("x", 6)
+        );
+        let problems = root.problems();
+        let paths: Vec<&str> = problems.iter().map(|p| p.path.as_str()).collect();
+        assert_eq!(paths, ["/mixed", "/long", "/two"]);
+    }
+
+    #[test]
     fn a_slip_of_one_letter_is_recognised_and_another_word_is_not() {
         assert!(
             close("windows", "window") && !close("window", "windwo") && close("lease", "leese")
         );
         assert!(!close("lease", "probe") && !close("count", "c"));
+        assert!(close("cool-down", "cool_down") && close("idle", "IDLE"));
+        assert!(!close("abc", "xyz") && !close("ab", "a") && !close("first", "firsties"));
     }
 }

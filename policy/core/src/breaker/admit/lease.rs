@@ -3,9 +3,9 @@
 use super::super::event_of;
 use super::super::permit::{self, Stamp, Stamps};
 use super::super::types::{Event, EventKind, Lease, Phase, ProbeOutcome, Transition};
-use super::{Call, Place, put};
+use super::{Call, Place, ToLease, put};
 use crate::entropy;
-use crate::record::{LEASE_MAX_MS, Record, Seen};
+use crate::record::{LEASE_MAX_MS, Record};
 use crate::store::{Session, Stop};
 
 /// How much longer than its call a lease lasts, in ms. A call that runs out of time ends at its
@@ -18,13 +18,13 @@ impl Call<'_> {
     pub(super) fn take_leases(
         &self,
         session: &mut Session<'_>,
-        to_lease: &[(&Place<'_>, &Seen)],
+        to_lease: &[ToLease<'_>],
         stamps: &mut [Stamps],
         events: &mut Vec<Event>,
     ) -> Result<bool, Stop> {
         let now = self.context.now_ms;
         let mut taken: Vec<(&String, Record)> = Vec::new();
-        for (index, (place, seen)) in to_lease.iter().enumerate() {
+        for (index, (place, key, seen)) in to_lease.iter().enumerate() {
             let Some(before) = seen.replaceable() else {
                 continue;
             };
@@ -36,7 +36,7 @@ impl Call<'_> {
                 expires_ms: now.saturating_add(self.lease_ms()),
             };
             let (after, ttl) = before.leased(lease).written(self.settings, now);
-            if !session.swap(&place.key, seen.bytes.as_deref(), &after.to_bytes(), ttl)? {
+            if !session.swap(key, seen.bytes.as_deref(), &after.to_bytes(), ttl)? {
                 for (key, record) in &taken {
                     let (freed, ttl) = record.freed().written(self.settings, now);
                     session.swap(key, Some(&record.to_bytes()), &freed.to_bytes(), ttl)?;
@@ -44,7 +44,7 @@ impl Call<'_> {
                 return Ok(false);
             }
             events.extend(self.lease_events(place, before));
-            taken.push((&place.key, after));
+            taken.push((key, after));
             put(stamps, place, Stamp::Lease(token));
         }
         Ok(true)

@@ -32,13 +32,16 @@ const SOON_MS: u64 = 1_000;
 const HURRIED_OPENINGS: u32 = 2;
 
 /// One breaker that has a word in it.
+#[derive(Clone, Copy)]
 struct Place<'a> {
     /// Which of the target's domains.
     at: usize,
     domain: &'a Domain<'a>,
     side: Side,
-    key: String,
 }
+
+/// A breaker whose lease is to be had, the key of its record, and what was found there.
+type ToLease<'a> = (&'a Place<'a>, &'a String, &'a Seen);
 
 /// What was decided, and what goes with it.
 struct Decided {
@@ -118,19 +121,12 @@ impl<'a> Call<'a> {
     /// own; or its own alone.
     fn places(&self, own_alone: bool) -> Vec<Place<'a>> {
         let own = own_alone || self.settings.breaker.quorum.is_needed();
-        let sides = [(Side::Fleet, !own_alone), (Side::Own, own)];
-        let sides = sides.into_iter().filter(|(_, asked)| *asked);
-        sides
-            .flat_map(|(side, _)| {
-                let place = move |(at, domain): (usize, &'a Domain<'a>)| Place {
-                    at,
-                    domain,
-                    side,
-                    key: side.record_key(domain, self.config, &self.context.instance),
-                };
-                self.domains.iter().enumerate().map(place)
-            })
-            .collect()
+        let mut places = Vec::new();
+        for (side, asked) in [(Side::Fleet, !own_alone), (Side::Own, own)] {
+            let domains = self.domains.iter().enumerate().filter(|_| asked);
+            places.extend(domains.map(|(at, domain)| Place { at, domain, side }));
+        }
+        places
     }
 
     /// What is decided. What happened on the way to it goes to `events`, whatever the decision is: a
@@ -141,7 +137,11 @@ impl<'a> Call<'a> {
         places: Vec<Place<'_>>,
         events: &mut Vec<Event>,
     ) -> Result<Decided, Stop> {
-        let keys: Vec<String> = places.iter().map(|place| place.key.clone()).collect();
+        let instance = &self.context.instance;
+        let keys: Vec<String> = places
+            .iter()
+            .map(|place| place.side.record_key(place.domain, self.config, instance))
+            .collect();
         let now = self.context.now_ms;
         let mut made_anyway = false;
         for _ in 0..super::ROUNDS {
@@ -210,14 +210,16 @@ impl<'a> Call<'a> {
             if to_lease.is_empty() {
                 return Ok(self.allowed(&stamps, slow_ms, None, holds_until_ms));
             }
-            let to_lease: Vec<(&Place<'_>, &Seen)> = to_lease
+            let to_lease: Vec<ToLease<'_>> = to_lease
                 .iter()
-                .filter_map(|index| Some((places.get(*index)?, seen.get(*index)?)))
+                .filter_map(|index| {
+                    Some((places.get(*index)?, keys.get(*index)?, seen.get(*index)?))
+                })
                 .collect();
             if self.take_leases(session, &to_lease, &mut stamps, events)? {
                 let openings = to_lease
                     .iter()
-                    .filter_map(|(_, seen)| Some(seen.replaceable()?.openings))
+                    .filter_map(|(.., seen)| Some(seen.replaceable()?.openings))
                     .max();
                 return Ok(self.allowed(&stamps, slow_ms, openings, now));
             }

@@ -175,6 +175,9 @@ impl Call<'_> {
         read: &Read<'_>,
         adopt: bool,
     ) -> Result<(), Stop> {
+        if !adopt && read.domains.iter().all(|(_, stamps)| stamps.own.is_none()) {
+            return Ok(());
+        }
         let mut counted = Vec::new();
         for (domain, Stamps { fleet, own }) in &read.domains {
             let share = self.share(domain, read);

@@ -59,6 +59,66 @@ fn every_profile_that_is_built_in_is_good_and_in_its_place() {
 }
 
 #[test]
+fn numbers_with_a_fraction_are_compared_as_numbers() {
+    let config = config(json!({"rules": [
+        {"name": "load", "when": {"json": {"/load": 2.5}}, "then": "transient"},
+        {"name": "much", "when": {"json": {"/used": {"at-least": 0.75, "at-most": 1.5}}}, "then": "throttled"},
+        {"name": "whole", "when": {"json": {"/whole": 3}}, "then": "quota"},
+        {"name": "three", "when": {"json": {"/three": 3.0}}, "then": "quota"},
+    ]}));
+    let rule = |body: &str| judge(&config, &answer(200, &[], body)).rule;
+    for (body, name) in [
+        (r#"{"load": 2.5}"#, "profile/own/load"),
+        (r#"{"load": 2.4}"#, "status/200"),
+        (r#"{"load": 25e-1}"#, "profile/own/load"),
+        (r#"{"used": 0.75}"#, "profile/own/much"),
+        (r#"{"used": 1.5}"#, "profile/own/much"),
+        (r#"{"used": 1}"#, "profile/own/much"),
+        (r#"{"used": 0.74}"#, "status/200"),
+        (r#"{"used": 1.51}"#, "status/200"),
+        (r#"{"used": "much"}"#, "status/200"),
+        (r#"{"whole": 3.0}"#, "profile/own/whole"),
+        (r#"{"whole": 3.5}"#, "status/200"),
+        (r#"{"three": 3}"#, "profile/own/three"),
+        (r#"{"three": 4}"#, "status/200"),
+    ] {
+        assert_eq!(rule(body), name, "{body}");
+    }
+}
+
+#[test]
+fn a_wait_with_a_fraction_is_a_span_in_thousandths_and_a_time_without_it() {
+    let wait = |unit: &str, value: &str| {
+        let config = config(json!({"rules": [{
+            "when": {"json": {"/busy": true}}, "then": "throttled",
+            "hint": {"json": "/wait", "unit": unit},
+        }]}));
+        let body = format!(r#"{{"busy": true, "wait": {value}}}"#);
+        judge(&config, &answer(200, &[], &body)).retry_after_ms
+    };
+    assert_eq!(wait("s", "2.5"), Some(2_500));
+    assert_eq!(wait("s", "2"), Some(2_000));
+    assert_eq!(wait("s", "-2.5"), None);
+    assert_eq!(wait("ms", "2500.9"), Some(2_500));
+}
+
+#[test]
+fn a_status_of_grpc_is_written_as_a_number_or_by_its_name() {
+    for code in [json!(8), json!("RESOURCE_EXHAUSTED"), json!([8, "ABORTED"])] {
+        assert_eq!(
+            problems(
+                json!({"protocol": "grpc", "rules": [{"when": {"grpc": code}, "then": "quota"}]})
+            ),
+            [""; 0]
+        );
+    }
+    for code in [json!([]), json!(true), json!(-1), json!("NO_SUCH")] {
+        let told = problems(json!({"rules": [{"when": {"grpc": code}, "then": "quota"}]}));
+        assert!(!told.is_empty(), "{code}");
+    }
+}
+
+#[test]
 fn conditions_hold_together_and_alternatives_one_by_one() {
     let config = config(json!({"rules": [
         {"when": {"status": ["4xx", 503], "header": {"X-Why": {"contains": "quota"}}}, "then": "quota"},
