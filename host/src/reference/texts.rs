@@ -1,25 +1,7 @@
 //! What the gateway's settings are for, why their defaults are what they are, and what goes wrong at
 //! either end.
 
-use fusewire_core::config::reference::Text;
-
-const fn value(
-    about: &'static str,
-    why: &'static str,
-    low: &'static str,
-    high: &'static str,
-) -> Text {
-    Text {
-        about,
-        why,
-        low,
-        high,
-    }
-}
-
-const fn table(about: &'static str) -> Text {
-    value(about, "", "", "")
-}
+use fusewire_core::config::reference::{Text, table, value};
 
 /// By path.
 pub(super) const TEXTS: &[(&str, Text)] = &[

@@ -140,100 +140,77 @@ pub struct BreakerSettings {
     pub idle_ms: u64,
 }
 
+/// What may be turned off by `false`: as it is inherited where nothing is said of it.
+fn optional<T>(
+    at: &Reader<'_>,
+    key: &str,
+    inherited: Option<T>,
+    read: impl FnOnce(&Reader<'_>, Option<T>) -> T,
+) -> Option<T> {
+    if !at.has(key) {
+        // A name that may stand there.
+        let _ = at.value(key);
+        return inherited;
+    }
+    at.object_or_false(key).map(|table| {
+        let read = read(&table, inherited);
+        table.finish();
+        read
+    })
+}
+
 impl BreakerSettings {
     pub(super) fn read(at: &Reader<'_>, base: &Self) -> Self {
         let default = Settings::default().breaker;
-        let failures = match (at.has("failures"), base.failures) {
-            (false, inherited) => {
-                let _ = at.value("failures");
-                inherited
+        let failures = optional(at, "failures", base.failures, |rule, inherited| {
+            let base = inherited.or(default.failures).unwrap_or(FailureCount {
+                count: 5,
+                window_ms: MINUTE,
+            });
+            FailureCount {
+                count: rule.whole("count", base.count, 1..=1_000_000),
+                window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
             }
-            (true, inherited) => at.object_or_false("failures").map(|rule| {
-                let base = inherited.or(default.failures).unwrap_or(FailureCount {
-                    count: 5,
-                    window_ms: MINUTE,
-                });
-                let read = FailureCount {
-                    count: rule.whole("count", base.count, 1..=1_000_000),
-                    window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
-                };
-                rule.finish();
-                read
-            }),
-        };
-        let ratio = match (at.has("failure-ratio"), base.ratio) {
-            (false, inherited) => {
-                let _ = at.value("failure-ratio");
-                inherited
+        });
+        let ratio = optional(at, "failure-ratio", base.ratio, |rule, inherited| {
+            let base = inherited.or(default.ratio).unwrap_or(FailureRatio {
+                share: 0.5,
+                minimum: 20,
+                window_ms: 30 * SECOND,
+            });
+            FailureRatio {
+                share: rule.number("share", base.share, 0.001..=1.0, "a number from 0.001 to 1"),
+                minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
+                window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
             }
-            (true, inherited) => at.object_or_false("failure-ratio").map(|rule| {
-                let base = inherited.or(default.ratio).unwrap_or(FailureRatio {
-                    share: 0.5,
-                    minimum: 20,
-                    window_ms: 30 * SECOND,
-                });
-                let read = FailureRatio {
-                    share: rule.number(
-                        "share",
-                        base.share,
-                        0.001..=1.0,
-                        "a number from 0.001 to 1",
-                    ),
-                    minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
-                    window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
-                };
-                rule.finish();
-                read
-            }),
-        };
-        let slow_ratio = match (at.has("slow-ratio"), base.slow_ratio) {
-            (false, inherited) => {
-                let _ = at.value("slow-ratio");
-                inherited
+        });
+        let slow_ratio = optional(at, "slow-ratio", base.slow_ratio, |rule, inherited| {
+            let base = inherited.unwrap_or(SlowRatio {
+                share: 0.8,
+                minimum: 20,
+                window_ms: MINUTE,
+            });
+            SlowRatio {
+                share: rule.number("share", base.share, 0.001..=1.0, "a number from 0.001 to 1"),
+                minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
+                window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
             }
-            (true, inherited) => at.object_or_false("slow-ratio").map(|rule| {
-                let base = inherited.unwrap_or(SlowRatio {
-                    share: 0.8,
-                    minimum: 20,
-                    window_ms: MINUTE,
-                });
-                let read = SlowRatio {
-                    share: rule.number(
-                        "share",
-                        base.share,
-                        0.001..=1.0,
-                        "a number from 0.001 to 1",
-                    ),
-                    minimum: rule.whole("minimum", base.minimum, 1..=1_000_000),
-                    window_ms: rule.duration_ms("window", base.window_ms, SECOND..=HOUR),
-                };
-                rule.finish();
-                read
-            }),
-        };
-        let ramp = match (at.has("ramp"), base.ramp) {
-            (false, inherited) => {
-                let _ = at.value("ramp");
-                inherited
+        });
+        let ramp = optional(at, "ramp", base.ramp, |ramp, inherited| {
+            let base = inherited.or(default.ramp).unwrap_or(Ramp {
+                time_ms: 10 * SECOND,
+                first_share: 0.1,
+            });
+            Ramp {
+                time_ms: ramp.duration_ms("time", base.time_ms, 100..=HOUR),
+                first_share: ramp.number(
+                    "first-share",
+                    base.first_share,
+                    0.01..=1.0,
+                    "a number from 0.01 to 1",
+                ),
             }
-            (true, inherited) => at.object_or_false("ramp").map(|ramp| {
-                let base = inherited.or(default.ramp).unwrap_or(Ramp {
-                    time_ms: 10 * SECOND,
-                    first_share: 0.1,
-                });
-                let read = Ramp {
-                    time_ms: ramp.duration_ms("time", base.time_ms, 100..=HOUR),
-                    first_share: ramp.number(
-                        "first-share",
-                        base.first_share,
-                        0.01..=1.0,
-                        "a number from 0.01 to 1",
-                    ),
-                };
-                ramp.finish();
-                read
-            }),
-        };
+        });
         let read = Self {
             failures,
             ratio,

@@ -65,6 +65,28 @@ pub struct Text {
     pub high: &'static str,
 }
 
+/// A value: what it is, why it is so by default, what goes wrong where it is too small, and too large.
+#[must_use]
+pub const fn value(
+    about: &'static str,
+    why: &'static str,
+    low: &'static str,
+    high: &'static str,
+) -> Text {
+    Text {
+        about,
+        why,
+        low,
+        high,
+    }
+}
+
+/// A table of values.
+#[must_use]
+pub const fn table(about: &'static str) -> Text {
+    value(about, "", "", "")
+}
+
 /// One setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {

@@ -1,26 +1,6 @@
 //! What each setting is for, why its default is what it is, and what goes wrong at either end.
 
-use super::Text;
-
-/// A value: what it is, why it is so by default, what goes wrong where it is too small, and too large.
-const fn value(
-    about: &'static str,
-    why: &'static str,
-    low: &'static str,
-    high: &'static str,
-) -> Text {
-    Text {
-        about,
-        why,
-        low,
-        high,
-    }
-}
-
-/// A table of values.
-const fn table(about: &'static str) -> Text {
-    value(about, "", "", "")
-}
+use super::{Text, table, value};
 
 /// By path.
 pub(super) const TEXTS: &[(&str, Text)] = &[
